@@ -1,0 +1,75 @@
+// All that the process between clone and exec has to do, finished: parsed, checked, opened, compiled. Nothing is decided
+// in the child.
+#pragma once
+#include <linux/filter.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/fd.h"
+#include "mount/root.h"
+#include "oci/spec.h"
+
+namespace wherry::init {
+
+struct CapabilitySets {  // bit masks by capability number
+  std::uint64_t bounding = 0, effective = 0, inheritable = 0, permitted = 0, ambient = 0;
+};
+
+struct Join {
+  UniqueFd fd;
+  int type = 0;  // CLONE_NEW*; several bits when `fd` is a pidfd (Linux 5.8)
+  std::string name;
+};
+
+struct RootPlan {
+  UniqueFd root;  // detached mount
+  bool read_only = false;
+  unsigned long propagation = 0;
+  bool propagation_recursive = true;
+  std::vector<mount::Planned> mounts;
+  mount::CgroupView cgroups;
+  std::vector<oci::Device> devices;
+  std::vector<std::string> masked_paths, readonly_paths;
+};
+
+struct Plan {
+  // Surroundings. A container has `root`; an exec has `joins` only.
+  std::vector<Join> joins;
+  bool new_cgroup_namespace = false;  // made after placement
+  bool wait_for_placement = false;
+  std::optional<RootPlan> root;
+  std::string hostname, domainname;
+  std::vector<std::pair<std::string, std::string>> sysctls;  // path below /proc/sys, value
+  bool new_keyring = true;
+  std::string id;
+
+  // The process.
+  std::vector<std::string> args, env;
+  std::string cwd = "/";
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::vector<gid_t> groups;            // exact list for setgroups(2)
+  mode_t umask = 0022;
+  CapabilitySets capabilities;
+  std::vector<std::pair<int, rlimit>> rlimits;
+  bool no_new_privileges = false;
+  std::vector<sock_filter> seccomp;     // empty: no filter
+  unsigned seccomp_flags = 0;
+  std::optional<int> oom_score_adj;
+  bool terminal = false;
+  oci::Box console_size;
+  std::array<int, 3> stdio{0, 1, 2};    // the creator's numbers, inherited by clone
+  unsigned preserve_fds = 0;
+
+  // The start gate; both -1 for an exec, which goes on at once and reports through the channel.
+  UniqueFd gate, result;
+};
+
+}  // namespace wherry::init

@@ -1,0 +1,118 @@
+#include "runtime/init/sync.h"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cstring>
+
+#include "base/sys.h"
+#include "base/text.h"
+
+namespace wherry::init {
+namespace {
+
+struct Header {
+  std::uint16_t step, where;
+  std::int32_t err;
+  std::uint8_t code;
+  std::uint8_t reserved[3];
+};
+static_assert(sizeof(Header) == 12);
+
+constexpr std::array<std::string_view, 5> kStepNames = {"placed", "console", "ready", "recorded", "failed"};
+constexpr std::array<std::string_view, 23> kWhereNames = {
+    "join namespaces", "session", "place in cgroups", "make namespaces", "isolate mounts", "attach root", "mounts", "devices",
+    "console", "masked paths", "enter root", "hostname", "sysctl", "limits", "check user", "keyring", "working directory",
+    "descriptors", "ready", "gate", "credentials", "seccomp", "exec"};
+static_assert(kWhereNames.size() == static_cast<std::size_t>(Where::kExec) + 1);
+
+}  // namespace
+
+std::string_view to_string(Step step) { return kStepNames[static_cast<std::size_t>(step)]; }
+std::string_view to_string(Where where) { return kWhereNames[static_cast<std::size_t>(where)]; }
+
+std::string encode(const Message& message) {
+  Header header{};
+  header.step = static_cast<std::uint16_t>(message.step);
+  header.where = static_cast<std::uint16_t>(message.where);
+  header.err = message.err;
+  header.code = message.code;
+  std::string packet(sizeof header, '\0');
+  std::memcpy(packet.data(), &header, sizeof header);
+  packet.append(message.text, 0, kMostText);
+  return packet;
+}
+
+Result<Message> decode(std::string_view packet) {
+  Header header{};
+  if (packet.size() < sizeof header || packet.size() > sizeof header + kMostText)
+    return Error::make(Code::kProtocol, cat("a message of ", packet.size(), " bytes from the child"));
+  std::memcpy(&header, packet.data(), sizeof header);
+  if (header.step > static_cast<std::uint16_t>(Step::kFailed) || header.where > static_cast<std::uint16_t>(Where::kExec) ||
+      header.code > static_cast<std::uint8_t>(Code::kProtocol))
+    return Error::make(Code::kProtocol, "an unknown message from the child");
+  Message message;
+  message.step = static_cast<Step>(header.step);
+  message.where = static_cast<Where>(header.where);
+  message.err = header.err;
+  message.code = header.code;
+  message.text = packet.substr(sizeof header);
+  return message;
+}
+
+Error to_error(const Message& failed) {
+  return Error::rebuilt(static_cast<Code>(failed.code), failed.err, failed.text).step(to_string(failed.where));
+}
+
+Result<std::pair<Channel, Channel>> Channel::make() {
+  auto [creator, child] = TRY(sys::socketpair(SOCK_SEQPACKET));
+  return std::pair{Channel{std::move(creator)}, Channel{std::move(child)}};
+}
+
+Result<> Channel::send(const Message& message) const {
+  if (message.fd) {
+    const int fd = message.fd.get();
+    return sys::sendmsg(socket_.get(), encode(message), {&fd, 1});
+  }
+  return sys::sendmsg(socket_.get(), encode(message));
+}
+
+Result<Message> Channel::receive(Deadline deadline) const {
+  if (TRY(sys::poll_one(socket_.get(), POLLIN, deadline)) == 0)
+    return Error::make(Code::kTimeout, "the other side did not answer in time");
+  std::array<char, sizeof(Header) + kMostText> packet;
+  auto received = TRY(sys::recvmsg(socket_.get(), packet));
+  if (received.size == 0) return Error::make(Code::kProtocol, "the other side ended without a word");
+  if (received.truncated) return Error::make(Code::kProtocol, "a message is too long");
+  auto message = TRY(decode({packet.data(), received.size}));
+  if (!received.fds.empty()) message.fd = std::move(received.fds.front());
+  if (message.step == Step::kFailed) return to_error(message);
+  if (message.step == Step::kConsole && !message.fd) return Error::make(Code::kProtocol, "a terminal without its descriptor");
+  return message;
+}
+
+Result<> Sequence::accept(Step step) {
+  const bool placed = at_ == Step::kPlaced || !needs_.placement;
+  bool right = false;
+  switch (step) {
+    case Step::kPlaced:
+      right = needs_.placement && at_ == Step::kFailed;
+      break;
+    case Step::kConsole:
+      right = needs_.console && placed && (at_ == Step::kPlaced || at_ == Step::kFailed);
+      break;
+    case Step::kReady:
+      right = needs_.console ? at_ == Step::kConsole : placed && (at_ == Step::kPlaced || at_ == Step::kFailed);
+      break;
+    case Step::kRecorded:
+      right = at_ == Step::kReady;
+      break;
+    case Step::kFailed:
+      break;
+  }
+  if (!right) return Error::make(Code::kProtocol, cat("message '", to_string(step), "' out of its turn"));
+  at_ = step;
+  return {};
+}
+
+}  // namespace wherry::init
