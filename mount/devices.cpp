@@ -24,17 +24,18 @@ struct DefaultDevice {
   unsigned major, minor;
 };
 // config-linux.md, "Default Devices"; /dev/console comes with a terminal, /dev/ptmx is a link.
-constexpr std::array kDefaultDevices = {DefaultDevice{"null", 1, 3},   DefaultDevice{"zero", 1, 5},
-                                        DefaultDevice{"full", 1, 7},   DefaultDevice{"random", 1, 8},
-                                        DefaultDevice{"urandom", 1, 9}, DefaultDevice{"tty", 5, 0}};
+constexpr std::array kDefaultDevices = {
+    DefaultDevice{"null", 1, 3},   DefaultDevice{"zero", 1, 5},    DefaultDevice{"full", 1, 7},
+    DefaultDevice{"random", 1, 8}, DefaultDevice{"urandom", 1, 9}, DefaultDevice{"tty", 5, 0}};
 
 struct DefaultLink {
   const char* name;
   const char* target;
 };
-constexpr std::array kDefaultLinks = {DefaultLink{"fd", "/proc/self/fd"}, DefaultLink{"stdin", "/proc/self/fd/0"},
-                                      DefaultLink{"stdout", "/proc/self/fd/1"}, DefaultLink{"stderr", "/proc/self/fd/2"},
-                                      DefaultLink{"ptmx", "pts/ptmx"}};
+constexpr std::array kDefaultLinks = {
+    DefaultLink{"fd", "/proc/self/fd"}, DefaultLink{"stdin", "/proc/self/fd/0"},
+    DefaultLink{"stdout", "/proc/self/fd/1"}, DefaultLink{"stderr", "/proc/self/fd/2"},
+    DefaultLink{"ptmx", "pts/ptmx"}};
 
 Result<mode_t> type_bits(const oci::Device& device) {
   if (device.type == "c" || device.type == "u") return static_cast<mode_t>(S_IFCHR);
@@ -43,14 +44,18 @@ Result<mode_t> type_bits(const oci::Device& device) {
   return Error::make(Code::kInvalid, cat("device type '", device.type, "' is none of c, b, u, p"));
 }
 
-Result<> make_node(int dir, const std::string& name, mode_t type, dev_t number, mode_t mode, uid_t uid, gid_t gid) {
+Result<> make_node(int dir, const std::string& name, mode_t type, dev_t number, mode_t mode,
+                   uid_t uid, gid_t gid) {
   auto made = sys::mknodat(dir, name, type | (mode & 07777), number);
   if (!made.ok() && made.error().sys_errno() != EEXIST) return made;
-  // Looked at through the descriptor of the object itself: a link put there meanwhile is not followed.
+  // Looked at through the descriptor of the object itself: a link put there meanwhile is not
+  // followed.
   const auto node = TRY(sys::openat(dir, name, O_PATH | O_NOFOLLOW));
   const auto st = TRY(sys::fstat(node.get(), name));
   if ((st.st_mode & S_IFMT) != type || (type != S_IFIFO && st.st_rdev != number))
-    return Error::make(Code::kInvalid, cat("'/dev/", name, "' of the root is there already and is not device ", major(number), ":", minor(number)))
+    return Error::make(Code::kInvalid,
+                       cat("'/dev/", name, "' of the root is there already and is not device ",
+                           major(number), ":", minor(number)))
         .hint("let the spec mount a tmpfs on /dev, or take the file out of the image");
   if (!made.ok()) return {};  // the image's own node of the right kind: its owner and mode stay
   if (uid == 0 && gid == 0) return {};
@@ -59,13 +64,15 @@ Result<> make_node(int dir, const std::string& name, mode_t type, dev_t number, 
 
 Result<> make_link(int dir, const DefaultLink& link) {
   auto made = sys::symlinkat(link.target, dir, link.name);
-  // Some images ship these links, or a node in their place: that is theirs to decide, and nothing of ours follows them.
+  // Some images ship these links, or a node in their place: that is theirs to decide, and nothing
+  // of ours follows them.
   if (!made.ok() && made.error().sys_errno() != EEXIST) return made;
   return {};
 }
 
 Result<UniqueFd> open_dev(int root) {
-  auto dev = sys::openat2(root, "dev", O_PATH | O_DIRECTORY, 0, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+  auto dev =
+      sys::openat2(root, "dev", O_PATH | O_DIRECTORY, 0, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
   if (dev.ok() || dev.error().sys_errno() != ENOENT) return dev;
   TRY(sys::mkdirat(root, "dev", 0755));
   return sys::openat2(root, "dev", O_PATH | O_DIRECTORY, 0, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
@@ -77,16 +84,18 @@ Result<> make_spec_device(int root, const oci::Device& device) {
   const auto name = parts.back();
   parts.pop_back();
   const auto dir = TRY(make_dirs_in_root(root, "/" + join(parts, "/"), 0755));
-  const auto number = makedev(static_cast<unsigned>(device.major), static_cast<unsigned>(device.minor));
-  return make_node(dir.get(), name, TRY(type_bits(device)), number, device.file_mode.value_or(0666), device.uid.value_or(0),
-                   device.gid.value_or(0));
+  const auto number =
+      makedev(static_cast<unsigned>(device.major), static_cast<unsigned>(device.minor));
+  return make_node(dir.get(), name, TRY(type_bits(device)), number, device.file_mode.value_or(0666),
+                   device.uid.value_or(0), device.gid.value_or(0));
 }
 
 Result<> check_devpts(int fd) {
   struct statfs fs {};
   if (::fstatfs(fd, &fs) < 0) return Error::sys("fstatfs", "/dev/pts");
   if (fs.f_type != DEVPTS_SUPER_MAGIC)
-    return Error::make(Code::kInvalid, "'/dev/pts' of the root is not a devpts, which a terminal needs")
+    return Error::make(Code::kInvalid,
+                       "'/dev/pts' of the root is not a devpts, which a terminal needs")
         .hint("add a mount of type devpts on /dev/pts to the spec");
   return {};
 }
@@ -96,37 +105,56 @@ Result<> check_devpts(int fd) {
 Result<> make_devices(int root, const std::vector<oci::Device>& devices) {
   const auto dev = TRY_CTX(open_dev(root), "'/dev' of the root");
   for (const auto& device : kDefaultDevices) {
-    const auto wanted = [&](const oci::Device& d) { return components(d.path) == std::vector<std::string>{"dev", device.name}; };
+    const auto wanted = [&](const oci::Device& d) {
+      return components(d.path) == std::vector<std::string>{"dev", device.name};
+    };
     if (std::any_of(devices.begin(), devices.end(), wanted)) continue;  // the spec's own wins
-    TRY_CTX(make_node(dev.get(), device.name, S_IFCHR, makedev(device.major, device.minor), 0666, 0, 0), "default device");
+    TRY_CTX(
+        make_node(dev.get(), device.name, S_IFCHR, makedev(device.major, device.minor), 0666, 0, 0),
+        "default device");
   }
-  for (const auto& device : devices) TRY_CTX(make_spec_device(root, device), cat("device '", device.path, "'"));
+  for (const auto& device : devices)
+    TRY_CTX(make_spec_device(root, device), cat("device '", device.path, "'"));
   for (const auto& link : kDefaultLinks) TRY(make_link(dev.get(), link));
   return {};
 }
 
-Result<Console> make_console(int root, const oci::Box& size, uid_t owner) {
-  const auto pts = TRY_CTX(sys::openat2(root, "dev/pts", O_PATH | O_DIRECTORY, 0, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS), "terminal");
+Result<Console> open_terminal(int root, const oci::Box& size, uid_t owner) {
+  const auto pts = TRY_CTX(
+      sys::openat2(root, "dev/pts", O_PATH | O_DIRECTORY, 0, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS),
+      "terminal");
   TRY(check_devpts(pts.get()));
   Console console;
-  console.master = TRY(sys::openat2(pts.get(), "ptmx", O_RDWR | O_NOCTTY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV));
+  console.master = TRY(sys::openat2(pts.get(), "ptmx", O_RDWR | O_NOCTTY, 0,
+                                    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV));
   TRY(check_devpts(console.master.get()));
   int unlock = 0;
-  if (::ioctl(console.master.get(), TIOCSPTLCK, &unlock) < 0) return Error::sys("ioctl(TIOCSPTLCK)");
-  console.slave = UniqueFd{::ioctl(console.master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC)};
+  if (::ioctl(console.master.get(), TIOCSPTLCK, &unlock) < 0)
+    return Error::sys("ioctl(TIOCSPTLCK)");
+  console.slave =
+      UniqueFd{::ioctl(console.master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC)};
   if (!console.slave) return Error::sys("ioctl(TIOCGPTPEER)");
   if (size.height != 0 || size.width != 0) {
     winsize window{};
     window.ws_row = static_cast<unsigned short>(size.height);
     window.ws_col = static_cast<unsigned short>(size.width);
-    if (::ioctl(console.master.get(), TIOCSWINSZ, &window) < 0) return Error::sys("ioctl(TIOCSWINSZ)");
+    if (::ioctl(console.master.get(), TIOCSWINSZ, &window) < 0)
+      return Error::sys("ioctl(TIOCSWINSZ)");
   }
   TRY(sys::fchown(console.slave.get(), owner, static_cast<gid_t>(-1), "terminal"));
+  return console;
+}
+
+Result<Console> make_console(int root, const oci::Box& size, uid_t owner) {
+  auto console = TRY(open_terminal(root, size, owner));
   const auto target = TRY(make_file_in_root(root, "/dev/console", 0755, 0600));
   const auto st = TRY(sys::fstat(target.get(), "/dev/console"));
-  if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)) return Error::make(Code::kInvalid, "'/dev/console' of the root is neither a file nor a device");
+  if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode))
+    return Error::make(Code::kInvalid, "'/dev/console' of the root is neither a file nor a device");
   const auto tree = TRY(sys::open_tree(console.slave.get(), "", OPEN_TREE_CLONE | AT_EMPTY_PATH));
-  TRY_CTX(sys::move_mount(tree.get(), "", target.get(), "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH), "'/dev/console'");
+  TRY_CTX(sys::move_mount(tree.get(), "", target.get(), "",
+                          MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH),
+          "'/dev/console'");
   return console;
 }
 

@@ -18,11 +18,13 @@ Result<> attach(int mount, int target) {
 // The path as the container will see it, or nothing when it does not exist.
 Result<UniqueFd> find(int root, const std::string& path) {
   auto found = open_in_root(root, path, O_PATH);
-  if (!found.ok() && (found.error().sys_errno() == ENOENT || found.error().sys_errno() == ENOTDIR)) return UniqueFd{};
+  if (!found.ok() && (found.error().sys_errno() == ENOENT || found.error().sys_errno() == ENOTDIR))
+    return UniqueFd{};
   return found;
 }
 
-// What hides files and directories: made here and never attached by a name, so nobody can swap it (CVE-2025-31133).
+// What hides files and directories: made here and never attached by a name, so nobody can swap it
+// (CVE-2025-31133).
 class Covers {
  public:
   Result<UniqueFd> for_directory() {
@@ -48,7 +50,9 @@ class Covers {
   }
 
  private:
-  static Result<UniqueFd> copy_of(int tree) { return sys::open_tree(tree, "", OPEN_TREE_CLONE | AT_EMPTY_PATH); }
+  static Result<UniqueFd> copy_of(int tree) {
+    return sys::open_tree(tree, "", OPEN_TREE_CLONE | AT_EMPTY_PATH);
+  }
   UniqueFd directory_, file_;
 };
 
@@ -60,7 +64,8 @@ Result<> mask_paths(int root, const std::vector<std::string>& paths) {
     const auto target = TRY_CTX(find(root, path), cat("mask '", path, "'"));
     if (!target) continue;
     const auto st = TRY(sys::fstat(target.get(), path));
-    const auto cover = TRY_CTX(S_ISDIR(st.st_mode) ? covers.for_directory() : covers.for_file(root), cat("mask '", path, "'"));
+    const auto cover = TRY_CTX(S_ISDIR(st.st_mode) ? covers.for_directory() : covers.for_file(root),
+                               cat("mask '", path, "'"));
     TRY_CTX(attach(cover.get(), target.get()), cat("mask '", path, "'"));
   }
   return {};
@@ -71,7 +76,8 @@ Result<> make_read_only(int root, const std::vector<std::string>& paths) {
     const auto context = cat("make '", path, "' read-only");
     const auto target = TRY_CTX(find(root, path), context);
     if (!target) continue;
-    const auto tree = TRY_CTX(sys::open_tree(target.get(), "", OPEN_TREE_CLONE | AT_EMPTY_PATH | AT_RECURSIVE), context);
+    const auto tree = TRY_CTX(
+        sys::open_tree(target.get(), "", OPEN_TREE_CLONE | AT_EMPTY_PATH | AT_RECURSIVE), context);
     mount_attr attributes{};
     attributes.attr_set = MOUNT_ATTR_RDONLY;
     TRY_CTX(sys::mount_setattr(tree.get(), "", AT_EMPTY_PATH | AT_RECURSIVE, attributes), context);

@@ -14,19 +14,26 @@
 namespace wherry::mount {
 namespace {
 
-// Files below /proc that may be covered by a bind (lxcfs gives these); anything else there would let a container choose
-// what the runtime reads or writes through /proc (CVE-2019-16884).
-constexpr std::array kCoverable = {
-    std::string_view{"/proc/cpuinfo"}, std::string_view{"/proc/diskstats"}, std::string_view{"/proc/meminfo"},
-    std::string_view{"/proc/stat"},    std::string_view{"/proc/swaps"},     std::string_view{"/proc/uptime"},
-    std::string_view{"/proc/loadavg"}, std::string_view{"/proc/slabinfo"},  std::string_view{"/proc/sys/kernel/ns_last_pid"},
-    std::string_view{"/proc/sys/crypto/fips_enabled"}};
+// Files below /proc that may be covered by a bind (lxcfs gives these); anything else there would
+// let a container choose what the runtime reads or writes through /proc (CVE-2019-16884).
+constexpr std::array kCoverable = {std::string_view{"/proc/cpuinfo"},
+                                   std::string_view{"/proc/diskstats"},
+                                   std::string_view{"/proc/meminfo"},
+                                   std::string_view{"/proc/stat"},
+                                   std::string_view{"/proc/swaps"},
+                                   std::string_view{"/proc/uptime"},
+                                   std::string_view{"/proc/loadavg"},
+                                   std::string_view{"/proc/slabinfo"},
+                                   std::string_view{"/proc/sys/kernel/ns_last_pid"},
+                                   std::string_view{"/proc/sys/crypto/fips_enabled"}};
 
 Result<> check_destination(const oci::Mount& mount, const Options& options) {
   const std::string plain = "/" + join(components(mount.destination), "/");
   if (plain == "/proc" || !plain.starts_with("/proc/")) return {};
-  if (options.bind && std::find(kCoverable.begin(), kCoverable.end(), plain) != kCoverable.end()) return {};
-  return Error::make(Code::kInvalid, cat("'", mount.destination, "' is inside /proc and cannot be a mount's destination"));
+  if (options.bind && std::find(kCoverable.begin(), kCoverable.end(), plain) != kCoverable.end())
+    return {};
+  return Error::make(Code::kInvalid, cat("'", mount.destination,
+                                         "' is inside /proc and cannot be a mount's destination"));
 }
 
 Result<> refuse_unsupported(const oci::Mount& mount, const Options& options) {
@@ -34,7 +41,8 @@ Result<> refuse_unsupported(const oci::Mount& mount, const Options& options) {
     return Error::make(Code::kUnsupported, cat(what, " is not supported by this version"));
   };
   if (options.copy_up) return no("option 'tmpcopyup'");
-  if (options.idmap || !mount.uid_mappings.empty() || !mount.gid_mappings.empty()) return no("an idmapped mount");
+  if (options.idmap || !mount.uid_mappings.empty() || !mount.gid_mappings.empty())
+    return no("an idmapped mount");
   return {};
 }
 
@@ -47,12 +55,14 @@ Result<Planned> plan_one(const oci::Mount& mount, const std::string& bundle) {
   planned.type = planned.options.bind ? "bind" : mount.type;
   planned.source = mount.source;
   if (!planned.options.bind) {
-    if (mount.type.empty()) return Error::make(Code::kInvalid, "it has neither a type nor 'bind' among its options");
+    if (mount.type.empty())
+      return Error::make(Code::kInvalid, "it has neither a type nor 'bind' among its options");
     return planned;
   }
   if (mount.source.empty()) return Error::make(Code::kInvalid, "a bind mount needs a source");
   const auto source = mount.source.starts_with('/') ? mount.source : cat(bundle, "/", mount.source);
-  planned.tree = TRY(sys::open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | (planned.options.recursive ? AT_RECURSIVE : 0U)));
+  planned.tree = TRY(sys::open_tree(
+      AT_FDCWD, source, OPEN_TREE_CLONE | (planned.options.recursive ? AT_RECURSIVE : 0U)));
   planned.source_is_dir = S_ISDIR(TRY(sys::fstat(planned.tree.get(), source)).st_mode);
   return planned;
 }
@@ -61,34 +71,43 @@ Result<> set_attributes(int tree, const Options& options, bool also_attributes) 
   mount_attr tree_wide{};
   tree_wide.attr_set = options.tree_attributes.set;
   tree_wide.attr_clr = options.tree_attributes.clear;
-  // Without a word of the spec a mount is private: a host's shared source must not see what happens in here.
+  // Without a word of the spec a mount is private: a host's shared source must not see what happens
+  // in here.
   tree_wide.propagation = options.propagation == 0 ? static_cast<std::uint64_t>(MS_PRIVATE) : 0;
-  if (options.propagation != 0 && options.propagation_recursive) tree_wide.propagation = options.propagation;
+  if (options.propagation != 0 && options.propagation_recursive)
+    tree_wide.propagation = options.propagation;
   TRY(sys::mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, tree_wide));
   mount_attr alone{};
   if (also_attributes) {
     alone.attr_set = options.attributes.set;
     alone.attr_clr = options.attributes.clear;
   }
-  if (options.propagation != 0 && !options.propagation_recursive) alone.propagation = options.propagation;
+  if (options.propagation != 0 && !options.propagation_recursive)
+    alone.propagation = options.propagation;
   if (alone.attr_set == 0 && alone.attr_clr == 0 && alone.propagation == 0) return {};
   return sys::mount_setattr(tree, "", AT_EMPTY_PATH, alone);
 }
 
-// A real directory: a link in its place would put procfs or sysfs where the image likes (CVE-2023-27561).
+// A real directory: a link in its place would put procfs or sysfs where the image likes
+// (CVE-2023-27561).
 Result<UniqueFd> real_directory(int root, const std::string& destination) {
   const auto relative = join(components(destination), "/");
-  if (auto there = sys::openat2(root, relative, O_PATH | O_DIRECTORY, 0, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+  if (auto there = sys::openat2(root, relative, O_PATH | O_DIRECTORY, 0,
+                                RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
       there.ok() || there.error().sys_errno() != ENOENT)
     return there;
   TRY(make_dirs_in_root(root, destination, 0755)).reset();
-  return sys::openat2(root, relative, O_PATH | O_DIRECTORY, 0, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+  return sys::openat2(root, relative, O_PATH | O_DIRECTORY, 0,
+                      RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
 }
 
-bool is_kernel_tree(std::string_view type) { return type == "proc" || type == "sysfs" || type == "cgroup" || type == "cgroup2"; }
+bool is_kernel_tree(std::string_view type) {
+  return type == "proc" || type == "sysfs" || type == "cgroup" || type == "cgroup2";
+}
 
 Result<UniqueFd> new_filesystem(const std::string& type, const std::string& source,
-                                const std::vector<std::pair<std::string, std::string>>& data, std::uint64_t attributes) {
+                                const std::vector<std::pair<std::string, std::string>>& data,
+                                std::uint64_t attributes) {
   const auto fs = TRY(sys::fsopen(type));
   if (!source.empty()) TRY(sys::fsconfig_string(fs.get(), "source", source));
   for (const auto& [key, value] : data) {
@@ -106,8 +125,9 @@ Result<> attach(int mount, int target) {
 }
 
 Result<> mount_bind(int root, Planned& planned) {
-  const auto target = TRY(planned.source_is_dir ? make_dirs_in_root(root, planned.destination, 0755)
-                                                : make_file_in_root(root, planned.destination, 0755, 0644));
+  const auto target =
+      TRY(planned.source_is_dir ? make_dirs_in_root(root, planned.destination, 0755)
+                                : make_file_in_root(root, planned.destination, 0755, 0644));
   TRY(set_attributes(planned.tree.get(), planned.options, true));
   TRY(attach(planned.tree.get(), target.get()));
   planned.tree.reset();
@@ -115,14 +135,16 @@ Result<> mount_bind(int root, Planned& planned) {
 }
 
 Result<> mount_cgroup_member(int tmpfs, const std::string& name, const std::string& type,
-                             const std::vector<std::pair<std::string, std::string>>& data, std::uint64_t attributes) {
+                             const std::vector<std::pair<std::string, std::string>>& data,
+                             std::uint64_t attributes) {
   TRY(sys::mkdirat(tmpfs, name, 0755));
   const auto dir = TRY(sys::openat(tmpfs, name, O_PATH | O_DIRECTORY | O_NOFOLLOW));
   const auto mount = TRY(new_filesystem(type, "cgroup", data, attributes));
   return attach(mount.get(), dir.get());
 }
 
-// A hybrid host's view: a tmpfs with a directory for each v1 hierarchy that the container has a place in, and "unified".
+// A hybrid host's view: a tmpfs with a directory for each v1 hierarchy that the container has a
+// place in, and "unified".
 Result<> mount_cgroups(int root, const Planned& planned, const CgroupView& view) {
   const auto target = TRY(real_directory(root, planned.destination));
   const auto attributes = planned.options.attributes.set;
@@ -131,7 +153,9 @@ Result<> mount_cgroups(int root, const Planned& planned, const CgroupView& view)
     TRY(set_attributes(mount.get(), planned.options, false));
     return attach(mount.get(), target.get());
   }
-  const auto tmpfs = TRY(new_filesystem("tmpfs", "tmpfs", {{"mode", "755"}}, attributes & ~static_cast<std::uint64_t>(MOUNT_ATTR_RDONLY)));
+  const auto tmpfs =
+      TRY(new_filesystem("tmpfs", "tmpfs", {{"mode", "755"}},
+                         attributes & ~static_cast<std::uint64_t>(MOUNT_ATTR_RDONLY)));
   TRY(attach(tmpfs.get(), target.get()));
   for (const auto& hierarchy : view.v1_controllers) {
     std::vector<std::pair<std::string, std::string>> data;
@@ -144,7 +168,8 @@ Result<> mount_cgroups(int root, const Planned& planned, const CgroupView& view)
     const auto name = hierarchy.starts_with("name=") ? hierarchy.substr(5) : hierarchy;
     TRY_CTX(mount_cgroup_member(tmpfs.get(), name, "cgroup", data, attributes), hierarchy);
     for (const auto controller : split(hierarchy, ','))
-      if (controller != hierarchy) TRY(sys::symlinkat(hierarchy, tmpfs.get(), std::string{controller}));
+      if (controller != hierarchy)
+        TRY(sys::symlinkat(hierarchy, tmpfs.get(), std::string{controller}));
   }
   TRY_CTX(mount_cgroup_member(tmpfs.get(), "unified", "cgroup2", {}, attributes), "unified");
   if ((attributes & MOUNT_ATTR_RDONLY) == 0) return {};
@@ -154,9 +179,11 @@ Result<> mount_cgroups(int root, const Planned& planned, const CgroupView& view)
 Result<> mount_filesystem(int root, const Planned& planned) {
   auto data = planned.options.data;
   const bool was_there = open_in_root(root, planned.destination, O_PATH | O_DIRECTORY).ok();
-  const auto target = TRY(is_kernel_tree(planned.type) ? real_directory(root, planned.destination)
-                                                       : make_dirs_in_root(root, planned.destination, 0755));
-  const bool has_mode = std::any_of(data.begin(), data.end(), [](const auto& d) { return d.first == "mode"; });
+  const auto target =
+      TRY(is_kernel_tree(planned.type) ? real_directory(root, planned.destination)
+                                       : make_dirs_in_root(root, planned.destination, 0755));
+  const bool has_mode =
+      std::any_of(data.begin(), data.end(), [](const auto& d) { return d.first == "mode"; });
   if (planned.type == "tmpfs" && was_there && !has_mode) {
     // The directory that is covered keeps its mode: /tmp stays 1777.
     const auto st = TRY(sys::fstat(target.get(), planned.destination));
@@ -166,17 +193,20 @@ Result<> mount_filesystem(int root, const Planned& planned) {
     data.emplace_back("mode", mode);
   }
   const auto source = planned.source.empty() ? planned.type : planned.source;
-  const auto mount = TRY(new_filesystem(planned.type, source, data, planned.options.attributes.set));
+  const auto mount =
+      TRY(new_filesystem(planned.type, source, data, planned.options.attributes.set));
   TRY(set_attributes(mount.get(), planned.options, false));
   return attach(mount.get(), target.get());
 }
 
 }  // namespace
 
-Result<std::vector<Planned>> plan_mounts(const std::vector<oci::Mount>& mounts, const std::string& bundle) {
+Result<std::vector<Planned>> plan_mounts(const std::vector<oci::Mount>& mounts,
+                                         const std::string& bundle) {
   std::vector<Planned> planned;
   planned.reserve(mounts.size());
-  for (const auto& mount : mounts) planned.push_back(TRY_CTX(plan_one(mount, bundle), cat("mount '", mount.destination, "'")));
+  for (const auto& mount : mounts)
+    planned.push_back(TRY_CTX(plan_one(mount, bundle), cat("mount '", mount.destination, "'")));
   return planned;
 }
 

@@ -52,7 +52,8 @@ constexpr std::array kPropagationWords = {
     PropagationWord{"private", MS_PRIVATE}, PropagationWord{"unbindable", MS_UNBINDABLE}};
 
 const AttributeWord* attribute_word(std::string_view word) {
-  const auto* found = std::find_if(kAttributeWords.begin(), kAttributeWords.end(), [&](const auto& a) { return a.word == word; });
+  const auto* found = std::find_if(kAttributeWords.begin(), kAttributeWords.end(),
+                                   [&](const auto& a) { return a.word == word; });
   return found == kAttributeWords.end() ? nullptr : found;
 }
 
@@ -87,7 +88,10 @@ Result<std::pair<unsigned long, bool>> parse_propagation(const std::string& text
   if (recursive) word.remove_prefix(1);
   for (const auto& known : kPropagationWords)
     if (known.word == word) return std::pair{known.flag, recursive};
-  return Error::make(Code::kInvalid, cat("'", text, "' is not a propagation: shared, slave, private or unbindable, with or without r"));
+  return Error::make(
+      Code::kInvalid,
+      cat("'", text,
+          "' is not a propagation: shared, slave, private or unbindable, with or without r"));
 }
 
 Result<Options> parse_options(const oci::Mount& mount) {
@@ -111,11 +115,14 @@ Result<Options> parse_options(const oci::Mount& mount) {
       }
     }
     const auto equals = word.find('=');
-    options.data.emplace_back(word.substr(0, equals), equals == std::string::npos ? "" : word.substr(equals + 1));
+    options.data.emplace_back(word.substr(0, equals),
+                              equals == std::string::npos ? "" : word.substr(equals + 1));
   }
   if (options.bind && !options.data.empty())
-    return Error::make(Code::kInvalid, cat("option '", options.data.front().first, "' of mount '", mount.destination,
-                                           "' is not for a bind mount: the kernel would not apply it"));
+    return Error::make(
+        Code::kInvalid,
+        cat("option '", options.data.front().first, "' of mount '", mount.destination,
+            "' is not for a bind mount: the kernel would not apply it"));
   return options;
 }
 

@@ -21,19 +21,23 @@ Result<UniqueFd> clone_root(const std::string& path) {
 }
 
 Result<> isolate(unsigned long propagation) {
-  // Slave when the spec wants host mounts to arrive later, private otherwise; shared would let ours out.
-  const unsigned long kind = propagation == MS_SLAVE || propagation == MS_SHARED ? MS_SLAVE : MS_PRIVATE;
+  // Slave when the spec wants host mounts to arrive later, private otherwise; shared would let ours
+  // out.
+  const unsigned long kind =
+      propagation == MS_SLAVE || propagation == MS_SHARED ? MS_SLAVE : MS_PRIVATE;
   return sys::set_propagation("/", kind | MS_REC);
 }
 
 Result<> attach_root(int root) {
-  // On top of "/" of this namespace: no path of the host is needed, and nothing is left on one (REL-21).
+  // On top of "/" of this namespace: no path of the host is needed, and nothing is left on one
+  // (REL-21).
   return sys::move_mount(root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH);
 }
 
 Result<> enter_root(int root) {
   TRY(sys::fchdir(root, "container root"));
-  // With both names the same the old root is mounted over the new one, where "." still finds it (pivot_root(2)).
+  // With both names the same the old root is mounted over the new one, where "." still finds it
+  // (pivot_root(2)).
   TRY(sys::pivot_root(".", "."));
   TRY(sys::umount2(".", MNT_DETACH));
   return sys::chdir("/");
@@ -41,7 +45,8 @@ Result<> enter_root(int root) {
 
 Result<> set_root_propagation(unsigned long propagation, bool recursive) {
   if (propagation == 0) return {};
-  return sys::set_propagation("/", propagation | (recursive ? MS_REC : 0UL));
+  return sys::set_propagation("/",
+                              propagation | (recursive ? static_cast<unsigned long>(MS_REC) : 0UL));
 }
 
 Result<> make_root_read_only(int root) {

@@ -1,6 +1,7 @@
-// Putting a container's root together, by descriptor, inside its own mount namespace. Each function is called by the
-// process that becomes the container, after clone3 with CLONE_NEWNS, and before the root is entered; `root` is the
-// descriptor of the root mount, and nothing below it is ever named by a path of the host (CVE-2021-30465).
+// Putting a container's root together, by descriptor, inside its own mount namespace. Each function
+// is called by the process that becomes the container, after clone3 with CLONE_NEWNS, and before
+// the root is entered; `root` is the descriptor of the root mount, and nothing below it is ever
+// named by a path of the host (CVE-2021-30465).
 #pragma once
 #include <sys/types.h>
 
@@ -19,12 +20,14 @@ namespace wherry::mount {
 struct Planned {
   std::string destination, type, source;
   Options options;
-  UniqueFd tree;             // a bind's source as a detached copy of its tree (open_tree), made by the creator
-  bool source_is_dir = true; // of a bind: what has to be made at the destination
+  UniqueFd tree;  // a bind's source as a detached copy of its tree (open_tree), made by the creator
+  bool source_is_dir = true;  // of a bind: what has to be made at the destination
 };
 
-// Opened by the creator, in its own mount namespace: a source that is missing is told before anything is made.
-Result<std::vector<Planned>> plan_mounts(const std::vector<oci::Mount>& mounts, const std::string& bundle);
+// Opened by the creator, in its own mount namespace: a source that is missing is told before
+// anything is made.
+Result<std::vector<Planned>> plan_mounts(const std::vector<oci::Mount>& mounts,
+                                         const std::string& bundle);
 // The root itself: root.path cloned as a detached tree.
 Result<UniqueFd> clone_root(const std::string& path);
 
@@ -35,22 +38,28 @@ struct CgroupView {
 
 // The namespace's own copy of the host's tree: nothing that is mounted here may reach the host.
 Result<> isolate(unsigned long propagation);
-// Attaches the root mount on top of the namespace's "/" so that it can be pivoted to; the old tree stays below it.
+// Attaches the root mount on top of the namespace's "/" so that it can be pivoted to; the old tree
+// stays below it.
 Result<> attach_root(int root);
 Result<> do_mounts(int root, std::vector<Planned>& mounts, const CgroupView& cgroups);
 
-// /dev inside `root`, whatever the image put there (CVE-2026-41579): the default devices, those of the spec, and the
-// links fd, stdin, stdout, stderr, ptmx. What is there already must be the right thing, else it is an error. The caller's
-// umask must be 0: modes are given to mknod(2), so that no path is named twice.
+// /dev inside `root`, whatever the image put there (CVE-2026-41579): the default devices, those of
+// the spec, and the links fd, stdin, stdout, stderr, ptmx. What is there already must be the right
+// thing, else it is an error. The caller's umask must be 0: modes are given to mknod(2), so that no
+// path is named twice.
 Result<> make_devices(int root, const std::vector<oci::Device>& devices);
 
-// A new terminal of the container's own devpts, checked by its file system magic; its slave end becomes /dev/console.
+// A new terminal of the container's own devpts, checked by its file system magic; its slave end
+// becomes /dev/console.
 struct Console {
   UniqueFd master, slave;
 };
 Result<Console> make_console(int root, const oci::Box& size, uid_t owner);
+Result<Console> open_terminal(int root, const oci::Box& size,
+                              uid_t owner);  // without /dev/console: for an exec
 
-// Each path that exists: hidden by an object that we made, or made read-only with all below. A missing one is fine.
+// Each path that exists: hidden by an object that we made, or made read-only with all below. A
+// missing one is fine.
 Result<> mask_paths(int root, const std::vector<std::string>& paths);
 Result<> make_read_only(int root, const std::vector<std::string>& paths);
 Result<> make_root_read_only(int root);

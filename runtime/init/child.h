@@ -5,7 +5,8 @@
 
 namespace wherry::init {
 
-// Entry of the cloned process, which owns a copy of everything. Never returns: it becomes the payload or ends.
+// Entry of the cloned process, which owns a copy of everything. Never returns: it becomes the
+// payload or ends.
 [[noreturn]] void become_container(Plan& plan, Channel& channel);
 
 }  // namespace wherry::init

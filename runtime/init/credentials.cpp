@@ -16,19 +16,26 @@ namespace {
 
 using RawSets = std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3>;
 
-std::uint32_t half(std::uint64_t mask, std::size_t which) { return static_cast<std::uint32_t>(mask >> (32 * which)); }
+std::uint32_t half(std::uint64_t mask, std::size_t which) {
+  return static_cast<std::uint32_t>(mask >> (32 * which));
+}
 
 Result<> drop_bounding(std::uint64_t keep) {
   for (unsigned cap = 0; cap <= last_capability(); ++cap)
-    if ((keep >> cap & 1U) == 0) TRY_CTX(sys::prctl(PR_CAPBSET_DROP, cap), cat("bounding set without capability ", cap));
+    if ((keep >> cap & 1U) == 0)
+      TRY_CTX(sys::prctl(PR_CAPBSET_DROP, cap), cat("bounding set without capability ", cap));
   return {};
 }
 
-// Raw calls: glibc's wrappers serve threads, of which there are none, and call out to NSS-free code only by luck.
+// Raw calls: glibc's wrappers serve threads, of which there are none, and call out to NSS-free code
+// only by luck.
 Result<> set_ids(const Plan& plan) {
-  if (::syscall(SYS_setgroups, plan.groups.size(), plan.groups.data()) < 0) return Error::sys("setgroups");
-  if (::syscall(SYS_setresgid, plan.gid, plan.gid, plan.gid) < 0) return Error::sys("setresgid", cat(plan.gid));
-  if (::syscall(SYS_setresuid, plan.uid, plan.uid, plan.uid) < 0) return Error::sys("setresuid", cat(plan.uid));
+  if (::syscall(SYS_setgroups, plan.groups.size(), plan.groups.data()) < 0)
+    return Error::sys("setgroups");
+  if (::syscall(SYS_setresgid, plan.gid, plan.gid, plan.gid) < 0)
+    return Error::sys("setresgid", cat(plan.gid));
+  if (::syscall(SYS_setresuid, plan.uid, plan.uid, plan.uid) < 0)
+    return Error::sys("setresuid", cat(plan.uid));
   return {};
 }
 
@@ -40,14 +47,17 @@ Result<> set_sets(const CapabilitySets& sets) {
     raw[i].permitted = half(sets.permitted, i);
     raw[i].inheritable = half(sets.inheritable, i);
   }
-  if (::syscall(SYS_capset, &header, raw.data()) < 0) return Error::sys("capset").hint("the caller itself lacks a capability that the spec asks for");
+  if (::syscall(SYS_capset, &header, raw.data()) < 0)
+    return Error::sys("capset").hint("the caller itself lacks a capability that the spec asks for");
   return {};
 }
 
 Result<> raise_ambient(std::uint64_t ambient) {
   TRY(sys::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL));
   for (unsigned cap = 0; cap <= last_capability(); ++cap)
-    if ((ambient >> cap & 1U) != 0) TRY_CTX(sys::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap), cat("ambient capability ", cap));
+    if ((ambient >> cap & 1U) != 0)
+      TRY_CTX(sys::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap),
+              cat("ambient capability ", cap));
   return {};
 }
 
@@ -57,13 +67,17 @@ Result<> read_back(const CapabilitySets& sets) {
   if (::syscall(SYS_capget, &header, raw.data()) < 0) return Error::sys("capget");
   bool same = true;
   for (std::size_t i = 0; i < raw.size(); ++i)
-    same = same && raw[i].effective == half(sets.effective, i) && raw[i].permitted == half(sets.permitted, i) &&
+    same = same && raw[i].effective == half(sets.effective, i) &&
+           raw[i].permitted == half(sets.permitted, i) &&
            raw[i].inheritable == half(sets.inheritable, i);
   for (unsigned cap = 0; cap <= last_capability(); ++cap) {
     same = same && (::prctl(PR_CAPBSET_READ, cap) == 1) == ((sets.bounding >> cap & 1U) != 0);
-    same = same && (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, cap, 0, 0) == 1) == ((sets.ambient >> cap & 1U) != 0);
+    same = same && (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, cap, 0, 0) == 1) ==
+                       ((sets.ambient >> cap & 1U) != 0);
   }
-  if (!same) return Error::make(Code::kDenied, "the kernel did not take the capability sets as they were asked for");
+  if (!same)
+    return Error::make(Code::kDenied,
+                       "the kernel did not take the capability sets as they were asked for");
   return {};
 }
 
@@ -86,7 +100,8 @@ Result<> set_credentials(const Plan& plan) {
   TRY(sys::prctl(PR_SET_KEEPCAPS, 0));
   TRY(set_sets(plan.capabilities));
   TRY(raise_ambient(plan.capabilities.ambient));
-  // A change of ids makes the process dumpable according to fs.suid_dumpable: closed again until execve (CVE-2016-9962).
+  // A change of ids makes the process dumpable according to fs.suid_dumpable: closed again until
+  // execve (CVE-2016-9962).
   TRY(sys::prctl(PR_SET_DUMPABLE, 0));
   return read_back(plan.capabilities);
 }

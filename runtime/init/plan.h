@@ -1,5 +1,5 @@
-// All that the process between clone and exec has to do, finished: parsed, checked, opened, compiled. Nothing is decided
-// in the child.
+// All that the process between clone and exec has to do, finished: parsed, checked, opened,
+// compiled. Nothing is decided in the child.
 #pragma once
 #include <linux/filter.h>
 #include <sys/resource.h>
@@ -55,17 +55,17 @@ struct Plan {
   std::string cwd = "/";
   uid_t uid = 0;
   gid_t gid = 0;
-  std::vector<gid_t> groups;            // exact list for setgroups(2)
+  std::vector<gid_t> groups;  // exact list for setgroups(2)
   mode_t umask = 0022;
   CapabilitySets capabilities;
   std::vector<std::pair<int, rlimit>> rlimits;
   bool no_new_privileges = false;
-  std::vector<sock_filter> seccomp;     // empty: no filter
+  std::vector<sock_filter> seccomp;  // empty: no filter
   unsigned seccomp_flags = 0;
   std::optional<int> oom_score_adj;
   bool terminal = false;
   oci::Box console_size;
-  std::array<int, 3> stdio{0, 1, 2};    // the creator's numbers, inherited by clone
+  std::array<int, 3> stdio{0, 1, 2};  // the creator's numbers, inherited by clone
   unsigned preserve_fds = 0;
 
   // The start gate; both -1 for an exec, which goes on at once and reports through the channel.

@@ -19,17 +19,41 @@ struct Header {
 };
 static_assert(sizeof(Header) == 12);
 
-constexpr std::array<std::string_view, 5> kStepNames = {"placed", "console", "ready", "recorded", "failed"};
-constexpr std::array<std::string_view, 23> kWhereNames = {
-    "join namespaces", "session", "place in cgroups", "make namespaces", "isolate mounts", "attach root", "mounts", "devices",
-    "console", "masked paths", "enter root", "hostname", "sysctl", "limits", "check user", "keyring", "working directory",
-    "descriptors", "ready", "gate", "credentials", "seccomp", "exec"};
+constexpr std::array<std::string_view, 5> kStepNames = {"placed", "console", "ready", "recorded",
+                                                        "failed"};
+constexpr std::array<std::string_view, 23> kWhereNames = {"join namespaces",
+                                                          "session",
+                                                          "place in cgroups",
+                                                          "make namespaces",
+                                                          "isolate mounts",
+                                                          "attach root",
+                                                          "mounts",
+                                                          "devices",
+                                                          "console",
+                                                          "masked paths",
+                                                          "enter root",
+                                                          "hostname",
+                                                          "sysctl",
+                                                          "limits",
+                                                          "check user",
+                                                          "keyring",
+                                                          "working directory",
+                                                          "descriptors",
+                                                          "ready",
+                                                          "gate",
+                                                          "credentials",
+                                                          "seccomp",
+                                                          "exec"};
 static_assert(kWhereNames.size() == static_cast<std::size_t>(Where::kExec) + 1);
 
 }  // namespace
 
-std::string_view to_string(Step step) { return kStepNames[static_cast<std::size_t>(step)]; }
-std::string_view to_string(Where where) { return kWhereNames[static_cast<std::size_t>(where)]; }
+std::string_view to_string(Step step) {
+  return kStepNames[static_cast<std::size_t>(step)];
+}
+std::string_view to_string(Where where) {
+  return kWhereNames[static_cast<std::size_t>(where)];
+}
 
 std::string encode(const Message& message) {
   Header header{};
@@ -46,9 +70,11 @@ std::string encode(const Message& message) {
 Result<Message> decode(std::string_view packet) {
   Header header{};
   if (packet.size() < sizeof header || packet.size() > sizeof header + kMostText)
-    return Error::make(Code::kProtocol, cat("a message of ", packet.size(), " bytes from the child"));
+    return Error::make(Code::kProtocol,
+                       cat("a message of ", packet.size(), " bytes from the child"));
   std::memcpy(&header, packet.data(), sizeof header);
-  if (header.step > static_cast<std::uint16_t>(Step::kFailed) || header.where > static_cast<std::uint16_t>(Where::kExec) ||
+  if (header.step > static_cast<std::uint16_t>(Step::kFailed) ||
+      header.where > static_cast<std::uint16_t>(Where::kExec) ||
       header.code > static_cast<std::uint8_t>(Code::kProtocol))
     return Error::make(Code::kProtocol, "an unknown message from the child");
   Message message;
@@ -60,8 +86,19 @@ Result<Message> decode(std::string_view packet) {
   return message;
 }
 
+Message failure(Where where, const Error& error) {
+  Message failed;
+  failed.step = Step::kFailed;
+  failed.where = where;
+  failed.err = error.sys_errno();
+  failed.code = static_cast<std::uint8_t>(error.code());
+  failed.text = error.message();
+  return failed;
+}
+
 Error to_error(const Message& failed) {
-  return Error::rebuilt(static_cast<Code>(failed.code), failed.err, failed.text).step(to_string(failed.where));
+  return Error::rebuilt(static_cast<Code>(failed.code), failed.err, failed.text)
+      .step(to_string(failed.where));
 }
 
 Result<std::pair<Channel, Channel>> Channel::make() {
@@ -82,12 +119,14 @@ Result<Message> Channel::receive(Deadline deadline) const {
     return Error::make(Code::kTimeout, "the other side did not answer in time");
   std::array<char, sizeof(Header) + kMostText> packet;
   auto received = TRY(sys::recvmsg(socket_.get(), packet));
-  if (received.size == 0) return Error::make(Code::kProtocol, "the other side ended without a word");
+  if (received.size == 0)
+    return Error::make(Code::kProtocol, "the other side ended without a word");
   if (received.truncated) return Error::make(Code::kProtocol, "a message is too long");
   auto message = TRY(decode({packet.data(), received.size}));
   if (!received.fds.empty()) message.fd = std::move(received.fds.front());
   if (message.step == Step::kFailed) return to_error(message);
-  if (message.step == Step::kConsole && !message.fd) return Error::make(Code::kProtocol, "a terminal without its descriptor");
+  if (message.step == Step::kConsole && !message.fd)
+    return Error::make(Code::kProtocol, "a terminal without its descriptor");
   return message;
 }
 
@@ -102,7 +141,8 @@ Result<> Sequence::accept(Step step) {
       right = needs_.console && placed && (at_ == Step::kPlaced || at_ == Step::kFailed);
       break;
     case Step::kReady:
-      right = needs_.console ? at_ == Step::kConsole : placed && (at_ == Step::kPlaced || at_ == Step::kFailed);
+      right = needs_.console ? at_ == Step::kConsole
+                             : placed && (at_ == Step::kPlaced || at_ == Step::kFailed);
       break;
     case Step::kRecorded:
       right = at_ == Step::kReady;
@@ -110,7 +150,8 @@ Result<> Sequence::accept(Step step) {
     case Step::kFailed:
       break;
   }
-  if (!right) return Error::make(Code::kProtocol, cat("message '", to_string(step), "' out of its turn"));
+  if (!right)
+    return Error::make(Code::kProtocol, cat("message '", to_string(step), "' out of its turn"));
   at_ = step;
   return {};
 }

@@ -10,26 +10,51 @@
 
 namespace wherry::init {
 
-// One SOCK_SEQPACKET pair: a message is a packet, so none is half read and the end of the peer is seen at once.
+// One SOCK_SEQPACKET pair: a message is a packet, so none is half read and the end of the peer is
+// seen at once.
 //
 //      creator                            child
-//        v1     --- kPlaced ------>       (hybrid) waits for this before its cgroup and time namespaces are made
+//        v1     --- kPlaced ------>       (hybrid) waits for this before its cgroup and time
+//        namespaces are made
 //               <-- kConsole(fd) --       its terminal's master (only with one)
 //               <-- kReady --------       everything done that can fail before start
-//      record   --- kRecorded ---->       the record is on disk: from here on the child outlives its creator
+//      record   --- kRecorded ---->       the record is on disk: from here on the child outlives
+//      its creator
 //
 //      and kFailed(where, errno, text) from the child at any moment, which ends it.
 //
-// Until kRecorded the child ends itself when the creator does (end of the socket). After it only the two FIFOs count:
-// start writes one byte into `gate`; the child answers on `result` with 'X' right before execve, and with a failed
-// message when that did not work. The end of `result` is the end of the story.
+// Until kRecorded the child ends itself when the creator does (end of the socket). After it only
+// the two FIFOs count: start writes one byte into `gate`; the child answers on `result` with 'X'
+// right before execve, and with a failed message when that did not work. The end of `result` is the
+// end of the story.
 enum class Step : std::uint16_t { kPlaced, kConsole, kReady, kRecorded, kFailed };
 std::string_view to_string(Step step);
 
 // What the child was doing when it failed: the steps in their order.
 enum class Where : std::uint16_t {
-  kJoin, kSession, kPlace, kNamespaces, kIsolate, kRoot, kMounts, kDevices, kConsole, kMasks, kEnterRoot, kHostname, kSysctl,
-  kLimits, kUserCheck, kKeyring, kWorkingDirectory, kDescriptors, kReady, kGate, kCredentials, kSeccomp, kExec,
+  kJoin,
+  kSession,
+  kPlace,
+  kNamespaces,
+  kIsolate,
+  kRoot,
+  kMounts,
+  kDevices,
+  kConsole,
+  kMasks,
+  kEnterRoot,
+  kHostname,
+  kSysctl,
+  kLimits,
+  kUserCheck,
+  kKeyring,
+  kWorkingDirectory,
+  kDescriptors,
+  kReady,
+  kGate,
+  kCredentials,
+  kSeccomp,
+  kExec,
 };
 std::string_view to_string(Where where);  // "mounts", "seccomp", ...
 
@@ -45,13 +70,15 @@ constexpr std::size_t kMostText = 8192;
 
 std::string encode(const Message& message);
 Result<Message> decode(std::string_view packet);
-Error to_error(const Message& failed);  // the child's failure as it happened there
+Message failure(Where where, const Error& error);  // a kFailed message
+Error to_error(const Message& failed);             // the child's failure as it happened there
 
 class Channel {
  public:
   static Result<std::pair<Channel, Channel>> make();  // creator's end, child's end
   Result<> send(const Message& message) const;
-  // kFailed comes back as an Error; so does the end of the peer (kProtocol) and the deadline (kTimeout).
+  // kFailed comes back as an Error; so does the end of the peer (kProtocol) and the deadline
+  // (kTimeout).
   Result<Message> receive(Deadline deadline) const;
   int fd() const { return socket_.get(); }
   void close() { socket_.reset(); }

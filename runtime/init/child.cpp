@@ -1,0 +1,129 @@
+#include "runtime/init/child.h"
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "base/text.h"
+#include "runtime/init/credentials.h"
+#include "runtime/init/payload.h"
+#include "runtime/init/process.h"
+
+namespace wherry::init {
+namespace {
+
+constexpr auto kCreatorAnswers = Millis{60000};
+
+Result<> join(Plan& plan) {
+  // Before joining: after it a process in there may look at us (CVE-2016-9962).
+  TRY(sys::prctl(PR_SET_DUMPABLE, 0));
+  for (auto& ns : plan.joins) {
+    TRY(sys::setns(ns.fd.get(), ns.type, ns.name));
+    ns.fd.reset();
+  }
+  return {};
+}
+
+Result<> wait_for_placement(const Plan& plan, const Channel& channel) {
+  if (plan.wait_for_placement) {
+    const auto message = TRY(channel.receive(Deadline::in(kCreatorAnswers)));
+    if (message.step != Step::kPlaced) return Error::make(Code::kProtocol, "'placed' was expected");
+  }
+  // After placement: a cgroup namespace takes the process's groups of this moment as its roots.
+  if (plan.new_cgroup_namespace) return sys::unshare(CLONE_NEWCGROUP, "cgroup namespace");
+  return {};
+}
+
+Result<> prepare_working_directory(const Plan& plan, int root) {
+  // As runc does: a missing one is made, so that WORKDIR of an image without it works. A read-only
+  // or odd place is told later by the chdir that needs it.
+  make_dirs(root, plan.cwd).ignore("chdir tells");
+  return {};
+}
+
+Result<> build_root(Plan& plan, Where& where, const Channel& channel, UniqueFd& terminal) {
+  auto& root = *plan.root;
+  const int fd = root.root.get();
+  where = Where::kMounts;
+  TRY(mount::do_mounts(fd, root.mounts, root.cgroups));
+  where = Where::kDevices;
+  TRY(mount::make_devices(fd, root.devices));
+  if (plan.terminal) {
+    where = Where::kConsole;
+    auto console = TRY(mount::make_console(fd, plan.console_size, plan.uid));
+    terminal = std::move(console.slave);
+    TRY(channel.send({.step = Step::kConsole, .text = {}, .fd = std::move(console.master)}));
+  }
+  where = Where::kMasks;
+  TRY(prepare_working_directory(plan, fd));
+  TRY(mount::mask_paths(fd, root.masked_paths));
+  TRY(mount::make_read_only(fd, root.readonly_paths));
+  if (root.read_only) TRY(mount::make_root_read_only(fd));
+  where = Where::kEnterRoot;
+  TRY(mount::enter_root(fd));
+  return mount::set_root_propagation(root.propagation, root.propagation_recursive);
+}
+
+// The table of contents: everything that can fail before the gate, in order.
+Result<> set_up(Plan& plan, const Channel& channel, Where& where) {
+  where = Where::kJoin;
+  TRY(join(plan));
+  where = Where::kSession;
+  TRY(new_session());
+  if (plan.root) {
+    where = Where::kIsolate;
+    TRY(mount::isolate(plan.root->propagation));
+    where = Where::kRoot;
+    TRY(mount::attach_root(plan.root->root.get()));
+  }
+  where = Where::kPlace;
+  TRY(wait_for_placement(plan, channel));
+  UniqueFd terminal;
+  if (plan.root) {
+    TRY(build_root(plan, where, channel, terminal));
+  } else if (plan.terminal) {
+    where = Where::kConsole;
+    terminal = TRY(open_exec_terminal(plan, channel));
+  }
+  where = Where::kHostname;
+  TRY(set_names(plan));
+  where = Where::kSysctl;
+  TRY(set_sysctls(plan));
+  where = Where::kLimits;
+  TRY(set_limits(plan));
+  where = Where::kKeyring;
+  TRY(new_keyring(plan));
+  where = Where::kWorkingDirectory;
+  TRY(enter_working_directory(plan.cwd));
+  where = Where::kDescriptors;
+  return arrange_descriptors(plan, channel.fd(), terminal);
+}
+
+[[noreturn]] void give_up(const Channel& channel, Where where, const Error& error) {
+  channel.send(failure(where, error)).ignore("the creator is gone: nobody is left to tell");
+  ::_exit(1);
+}
+
+}  // namespace
+
+void become_container(Plan& plan, Channel& channel) {
+  Where where = Where::kJoin;
+  ::umask(0);  // modes of what is made in the root are exact
+  if (auto done = set_up(plan, channel, where); !done.ok()) give_up(channel, where, done.error());
+  const auto program = find_program(plan);
+  if (!program.ok()) give_up(channel, Where::kExec, program.error());
+  if (!channel.send({.step = Step::kReady, .where = Where::kReady, .text = {}, .fd = {}}).ok())
+    ::_exit(1);
+  // The creator's end means that there is no record of us: nobody could ever find us again.
+  const auto recorded = channel.receive(Deadline::in(kCreatorAnswers));
+  if (!recorded.ok() || recorded.value().step != Step::kRecorded) ::_exit(1);
+  if (plan.gate) {
+    channel.close();
+    run_behind_gate(plan, program.value());
+  }
+  run_at_once(plan, program.value(), channel);
+}
+
+}  // namespace wherry::init

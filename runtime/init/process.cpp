@@ -1,0 +1,176 @@
+#include "runtime/init/process.h"
+
+#include <fcntl.h>
+#include <linux/keyctl.h>
+#include <linux/mount.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/file.h"
+#include "base/path.h"
+#include "base/sys.h"
+#include "base/text.h"
+
+namespace wherry::init {
+namespace {
+
+Result<UniqueFd> private_procfs() {
+  const auto fs = TRY(sys::fsopen("proc"));
+  TRY(sys::fsconfig_create(fs.get()));
+  return sys::fsmount(fs.get(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+}
+
+Result<> write_sysctl(int proc, const std::string& path, const std::string& value) {
+  TRY(write_kernel_file(proc, "sys/" + path, value));
+  const auto file = TRY(open_plain(proc, "sys/" + path, O_RDONLY));
+  const auto taken = TRY(sys::read_to_end(file.get(), 65536, path));
+  // Numbers come back in the kernel's own spacing ("1 2" as "1\t2").
+  const auto plain = [](std::string_view text) {
+    std::string out;
+    for (const auto word : split(trim(text), ' '))
+      for (const auto piece : split(word, '\t'))
+        if (!piece.empty()) out += cat(piece, " ");
+    return out;
+  };
+  if (plain(taken) != plain(value))
+    return Error::make(Code::kInvalid, cat("sysctl '", path, "' is '", trim(taken),
+                                           "' after writing '", value, "'"));
+  return {};
+}
+
+// A pipe or terminal of the caller's belongs to the payload's user from now on, so that /dev/stdout
+// can be opened again. Files and devices are shared with others and stay as they are (runc #3707).
+void give_stdio(const Plan& plan) {
+  for (int fd = 0; fd < 3; ++fd) {
+    const auto st = sys::fstat(fd);
+    if (st.ok() && S_ISFIFO(st.value().st_mode) && st.value().st_uid != plan.uid)
+      sys::fchown(fd, plan.uid, static_cast<gid_t>(-1))
+          .ignore("a pipe of another user namespace stays his");
+  }
+}
+
+Result<UniqueFd> above(int fd, int least) {
+  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, least);
+  if (copy < 0) return Error::sys("fcntl(F_DUPFD_CLOEXEC)", cat("fd ", fd));
+  return UniqueFd{copy};
+}
+
+Result<> set_stdio(const Plan& plan, const UniqueFd& terminal, int least) {
+  std::array<UniqueFd, 3> sources;
+  for (std::size_t i = 0; i < 3; ++i)
+    sources[i] = TRY(above(terminal ? terminal.get() : plan.stdio[i], least));
+  for (std::size_t i = 0; i < 3; ++i)
+    if (::dup2(sources[i].get(), static_cast<int>(i)) < 0) return Error::sys("dup2", cat("fd ", i));
+  if (terminal && ::ioctl(0, TIOCSCTTY, 0) < 0) return Error::sys("ioctl(TIOCSCTTY)");
+  if (!terminal) give_stdio(plan);
+  return {};
+}
+
+// Closes everything from `first` on but `kept`, which is sorted.
+Result<> close_all_but(unsigned first, std::vector<unsigned> kept) {
+  std::sort(kept.begin(), kept.end());
+  for (const unsigned fd : kept) {
+    if (fd > first) TRY(sys::close_range(first, fd - 1));
+    first = fd + 1;
+  }
+  return sys::close_range(first, ~0U);
+}
+
+}  // namespace
+
+Result<> make_dirs(int root, const std::string& path) {
+  TRY(make_dirs_in_root(root, path, 0755)).reset();
+  return {};
+}
+
+Result<> new_session() {
+  // A process group leader cannot (EPERM), but a fresh clone is none.
+  if (::setsid() < 0) return Error::sys("setsid");
+  struct sigaction plain {};
+  plain.sa_handler = SIG_DFL;
+  for (int signum = 1; signum < NSIG; ++signum) ::sigaction(signum, &plain, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  if (::sigprocmask(SIG_SETMASK, &none, nullptr) < 0) return Error::sys("sigprocmask");
+  return {};
+}
+
+Result<> set_names(const Plan& plan) {
+  if (!plan.hostname.empty() && ::sethostname(plan.hostname.data(), plan.hostname.size()) < 0)
+    return Error::sys("sethostname", plan.hostname);
+  if (!plan.domainname.empty() &&
+      ::setdomainname(plan.domainname.data(), plan.domainname.size()) < 0)
+    return Error::sys("setdomainname", plan.domainname);
+  return {};
+}
+
+Result<> set_sysctls(const Plan& plan) {
+  if (plan.sysctls.empty()) return {};
+  const auto proc = TRY(private_procfs());
+  for (const auto& [path, value] : plan.sysctls) TRY(write_sysctl(proc.get(), path, value));
+  return {};
+}
+
+Result<> set_limits(const Plan& plan) {
+  for (const auto& [resource, limit] : plan.rlimits)
+    if (::prlimit(0, static_cast<__rlimit_resource>(resource), &limit, nullptr) < 0)
+      return Error::sys("prlimit",
+                        cat("resource ", resource, " = ", limit.rlim_cur, ":", limit.rlim_max))
+          .hint("raising a hard limit needs CAP_SYS_RESOURCE");
+  if (!plan.oom_score_adj) return {};
+  const auto proc = TRY(private_procfs());
+  return write_kernel_file(proc.get(), cat(::getpid(), "/oom_score_adj"), cat(*plan.oom_score_adj));
+}
+
+Result<> new_keyring(const Plan& plan) {
+  if (!plan.new_keyring) return {};
+  const auto name = cat("_ses.", plan.id.substr(0, 64));
+  const long key = ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, name.c_str(), 0, 0, 0);
+  if (key >= 0 || errno == ENOSYS) return {};  // a kernel without keyrings has none to share
+  return Error::sys("keyctl(JOIN_SESSION_KEYRING)", name)
+      .hint(
+          "kernel.keys.maxkeys is the quota of keys a user may have; --no-new-keyring shares the "
+          "caller's");
+}
+
+Result<> enter_working_directory(const std::string& cwd) {
+  const auto root = TRY(sys::openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY));
+  const auto dir = TRY(open_in_root(root.get(), cwd, O_PATH | O_DIRECTORY));
+  TRY(sys::fchdir(dir.get(), cwd));
+  std::array<char, 4096> where{};
+  if (::syscall(SYS_getcwd, where.data(), where.size()) < 0) return Error::sys("getcwd", cwd);
+  if (where[0] != '/')
+    return Error::make(Code::kDenied,
+                       cat("working directory '", cwd, "' is outside of the container"));
+  return {};
+}
+
+Result<UniqueFd> open_exec_terminal(const Plan& plan, const Channel& channel) {
+  const auto root = TRY(sys::openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY));
+  auto terminal = TRY(mount::open_terminal(root.get(), plan.console_size, plan.uid));
+  TRY(channel.send({.step = Step::kConsole, .text = {}, .fd = std::move(terminal.master)}));
+  return std::move(terminal.slave);
+}
+
+Result<> arrange_descriptors(Plan& plan, int channel, const UniqueFd& terminal) {
+  const int first = 3 + static_cast<int>(plan.preserve_fds);
+  std::vector<unsigned> kept{static_cast<unsigned>(channel)};
+  for (UniqueFd* fd : {&plan.gate, &plan.result}) {
+    if (!*fd) continue;
+    if (fd->get() < first) *fd = TRY(above(fd->get(), first));
+    kept.push_back(static_cast<unsigned>(fd->get()));
+  }
+  CHECK(channel >= first, "the channel is made after the preserved descriptors");
+  TRY(set_stdio(plan, terminal, first));
+  return close_all_but(static_cast<unsigned>(first), std::move(kept));
+}
+
+}  // namespace wherry::init
