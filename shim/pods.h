@@ -1,8 +1,9 @@
-// The pod lifecycle as a C++ API: one call per verb. The command line is a thin layer over this and nothing else.
+// The pod lifecycle as a C++ API: one call per verb. The command line is a thin layer over this and
+// nothing else.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "runtime/pod/pod.h"
+#include "shim/protocol/pod_status.h"
 
 namespace wherry {
 
@@ -21,58 +23,38 @@ struct Places {  // --root, --state, --cgroup-parent
   std::string cgroup_parent = "/wherry";
 };
 
-struct ContainerStatus {
-  std::string name, image, image_digest;
-  std::string state;     // "waiting", "created", "running", "exited", "unknown"
-  std::string reason, message;
-  bool init = false, ready = false, oom_killed = false;
-  std::optional<int> exit_code, signal;
-  int pid = 0;
-  unsigned restarts = 0;
-  std::string started, finished, log_path;
-};
-struct PodStatus {
-  std::string id, name, ns, uid, created;
-  std::string phase;     // "Pending", "Running", "Stopping", "Succeeded", "Failed", "Unknown"
-  std::string sandbox;   // "READY", "NOTREADY", "NOTFOUND"
-  std::string reason;    // why, when it is not as it should be
-  std::vector<std::string> warnings;
-  int keeper_pid = 0, shim_pid = 0;
-  bool ready = false, oom_killed = false;
-  std::optional<int> exit_code;  // of the primary (first) container, once the pod has ended
-  std::vector<ContainerStatus> containers;
-  std::map<std::string, std::string> labels, annotations;
-};
-Json to_json(const PodStatus& status);
-Result<PodStatus> pod_status_from_json(const Json& value);
-
-// A pod or a container of it: "web", "web/nginx", "3f2a", resolved by name within a namespace or unique id prefix.
+// A pod or a container of it: "web", "web/nginx", "3f2a", resolved by name within a namespace or
+// unique id prefix.
 struct Target {
-  std::string pod_id, container;  // container "" : the pod (or its only / first container where one is needed)
+  std::string pod_id,
+      container;  // container "" : the pod (or its only / first container where one is needed)
 };
 
 struct ExecRequest {
   std::vector<std::string> argv, env;
   std::string user, cwd;
   bool tty = false, interactive = false;
-  std::array<int, 3> stdio{0, 1, 2};  // the caller's own; relayed when tty, passed as descriptors otherwise
+  std::array<int, 3> stdio{
+      0, 1, 2};  // the caller's own; relayed when tty, passed as descriptors otherwise
 };
 
 class Pods {
  public:
   static Result<Pods> open(Places places);
 
-  // Reserves id and name, writes the record, starts keeper and worker and waits until every container runs (or the pod
-  // has failed). The error of a container that cannot start comes back whole, and nothing stays.
+  // Reserves id and name, writes the record, starts keeper and worker and waits until every
+  // container runs (or the pod has failed). The error of a container that cannot start comes back
+  // whole, and nothing stays.
   Result<PodStatus> run(pod::Pod pod, Deadline deadline);
-  // As `run`, with the caller's terminal or pipes attached to the primary container from its first byte. Returns its
-  // exit code.
+  // As `run`, with the caller's terminal or pipes attached to the primary container from its first
+  // byte. Returns its exit code.
   Result<int> run_attached(pod::Pod pod, std::array<int, 3> stdio);
 
   Result<Target> resolve(const std::string& text, const std::string& ns) const;
-  Result<std::vector<PodStatus>> list() const;   // from status files: never waits for a worker
+  Result<std::vector<PodStatus>> list() const;  // from status files: never waits for a worker
   Result<PodStatus> status(const Target& target) const;
-  Result<Json> inspect(const Target& target) const;  // status, pod.json, config.json as used (secrets left out)
+  Result<Json> inspect(
+      const Target& target) const;  // status, pod.json, config.json as used (secrets left out)
   Result<int> wait(const Target& target, Deadline deadline) const;  // exit code of the container
   Result<int> exec(const Target& target, ExecRequest request, Deadline deadline);
   Result<> stop(const Target& target, std::optional<std::chrono::seconds> grace, Deadline deadline);
@@ -83,21 +65,28 @@ class Pods {
     bool follow = false, timestamps = false;
     std::optional<unsigned> tail;
   };
-  using OnLine = std::function<Result<>(bool is_stderr, std::string_view timestamp, std::string_view text)>;
+  using OnLine =
+      std::function<Result<>(bool is_stderr, std::string_view timestamp, std::string_view text)>;
   Result<> logs(const Target& target, const LogOptions& options, const OnLine& on_line) const;
 
   struct EventOptions {
     bool follow = false;
     std::optional<std::uint64_t> since;  // sequence number
   };
-  Result<> events(const EventOptions& options, const std::function<Result<>(const Json&)>& on_event) const;
+  Result<> events(const EventOptions& options,
+                  const std::function<Result<>(const Json&)>& on_event) const;
 
   Result<Json> shim_list() const;
   Result<Json> shim_inspect(const Target& target) const;  // also when the worker hangs or is dead
-  Result<Json> shim_call(const Target& target, const std::string& method, const Json& params, Deadline deadline) const;
-  // Everything that no living pod accounts for: processes, cgroups, mounts, namespaces, loop devices, BPF programs,
-  // state and store directories. A line each: {kind, what, pod, why}.
+  Result<Json> shim_call(const Target& target, const std::string& method, const Json& params,
+                         Deadline deadline) const;
+  // Everything that no living pod accounts for: processes, cgroups, mounts, namespaces, loop
+  // devices, BPF programs, state and store directories. A line each: {kind, what, pod, why}.
   Result<Json> leaks() const;
+
+ private:
+  explicit Pods(Places places) : places_{std::move(places)} {}
+  Places places_;
 };
 
 }  // namespace wherry
