@@ -61,21 +61,23 @@ bool has_control(std::string_view text) {
   return false;
 }
 
-bool valid_utf8(std::string_view text) {
+bool valid_utf8(std::string_view text) { return valid_utf8_prefix(text) == text.size(); }
+
+std::size_t valid_utf8_prefix(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
     const std::size_t more = lead < 0x80 ? 0 : lead < 0xc2 ? 9 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : lead < 0xf5 ? 3 : 9;
-    if (more == 9 || i + more >= text.size()) return false;
+    if (more == 9 || i + more >= text.size()) return i;
     for (std::size_t k = 1; k <= more; ++k)
-      if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return false;
+      if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return i;
     const auto second = more ? static_cast<unsigned char>(text[i + 1]) : 0U;
     // Overlong forms, surrogates and code points over U+10FFFF (RFC 3629, section 4).
     if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
         (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f))
-      return false;
+      return i;
     i += more + 1;
   }
-  return true;
+  return text.size();
 }
 
 }  // namespace wherry

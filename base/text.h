@@ -45,6 +45,7 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 std::string hex(std::string_view bytes);  // lower case
 std::string in_quotes(std::string_view text);  // 'text', control bytes as \xNN; for messages
 bool valid_utf8(std::string_view text);
+std::size_t valid_utf8_prefix(std::string_view text);  // bytes before the first that is not UTF-8; size() when all are
 bool has_control(std::string_view text);  // any byte below 0x20, or 0x7f
 
 }  // namespace wherry

@@ -12,7 +12,8 @@
 
 namespace wherry::oci {
 
-// "sha256:<64 lower-case hex>" (sha512 too); checked before it is used as a name on disk (CVE-2024-3727).
+// "sha256:<64 lower-case hex>" (sha512 too); checked before it is used as a name on disk
+// (CVE-2024-3727).
 struct Digest {
   std::string algorithm, encoded;
   std::string text() const { return algorithm + ":" + encoded; }
@@ -47,11 +48,13 @@ struct ImageConfig {
   std::string user, working_dir, stop_signal;
   std::vector<std::string> env, entrypoint, cmd;
   std::vector<std::string> exposed_ports, volumes;  // keys of the objects
-  std::map<std::string, std::string> labels;        // data of the image's author: never merged into keys of ours
-  std::vector<Digest> diff_ids;                     // lowest first
+  std::map<std::string, std::string>
+      labels;                    // data of the image's author: never merged into keys of ours
+  std::vector<Digest> diff_ids;  // lowest first
 };
 
-// A document is refused when it could be read as two things (CVE-2021-41190), or has a wrong type anywhere (SEC-77).
+// A document is refused when it could be read as two things (CVE-2021-41190), or has a wrong type
+// anywhere (SEC-77).
 Result<Manifest> parse_manifest(std::string_view json);
 Result<Index> parse_index(std::string_view json);
 Result<ImageConfig> parse_image_config(std::string_view json);

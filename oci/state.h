@@ -1,5 +1,6 @@
 // The state document of the runtime-spec (runtime.md, "State").
 #pragma once
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>

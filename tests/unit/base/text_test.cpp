@@ -25,6 +25,12 @@ TEST(Text, Utf8) {
   for (const auto* bad : {"\x80", "\xc0\xaf", "\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff", "\xe0\x80\x80"}) EXPECT_FALSE(valid_utf8(bad)) << hex(bad);
 }
 
+TEST(Text, Utf8PrefixEndsWhereTheFirstBadSequenceBegins) {
+  EXPECT_EQ(valid_utf8_prefix("abc"), 3U);
+  EXPECT_EQ(valid_utf8_prefix("ab\xc3\xa4\xff"), 4U);
+  EXPECT_EQ(valid_utf8_prefix("ab\xe2\x82"), 2U);
+}
+
 TEST(Text, InQuotesHidesControlBytes) { EXPECT_EQ(in_quotes("a\nb\x1b"), "'a\\x0ab\\x1b'"); }
 
 }  // namespace

@@ -1,0 +1,3 @@
+set(DEPS oci)
+set_property(SOURCE ${CMAKE_CURRENT_SOURCE_DIR}/unit/oci/documents_test.cpp APPEND PROPERTY
+  COMPILE_DEFINITIONS "WHERRY_SHARED_DIR=\"${CMAKE_SOURCE_DIR}/../shared\"")
