@@ -1,4 +1,5 @@
-// A pod as it was asked for: what a manifest or the flags of `wherry run` come to, and what pod.json keeps. Plain data.
+// A pod as it was asked for: what a manifest or the flags of `wherry run` come to, and what
+// pod.json keeps. Plain data.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -13,7 +14,11 @@
 namespace wherry::pod {
 
 enum class Restart : std::uint8_t { kNever, kOnFailure, kAlways };
-enum class Network : std::uint8_t { kPod, kNone, kHost };  // own with loopback; own, nothing up; the host's
+enum class Network : std::uint8_t {
+  kPod,
+  kNone,
+  kHost
+};  // own with loopback; own, nothing up; the host's
 enum class PidMode : std::uint8_t { kContainer, kPod, kHost };
 enum class SeccompMode : std::uint8_t { kRuntimeDefault, kUnconfined, kLocalhost };
 
@@ -25,7 +30,16 @@ struct Port {  // information only, until the network issue
 
 struct Volume {
   enum class Kind : std::uint8_t { kEmptyDir, kHostPath };
-  enum class HostType : std::uint8_t { kAny, kDirectoryOrCreate, kDirectory, kFileOrCreate, kFile, kSocket, kCharDevice, kBlockDevice };
+  enum class HostType : std::uint8_t {
+    kAny,
+    kDirectoryOrCreate,
+    kDirectory,
+    kFileOrCreate,
+    kFile,
+    kSocket,
+    kCharDevice,
+    kBlockDevice
+  };
   std::string name;
   Kind kind = Kind::kEmptyDir;
   bool memory = false;                      // emptyDir medium Memory
@@ -77,7 +91,7 @@ struct Container {
 };
 
 struct Pod {
-  std::string id;         // 64 hex
+  std::string id;  // 64 hex
   std::string name, ns = "default", uid;
   std::map<std::string, std::string> labels, annotations;
   std::vector<Container> init_containers, containers;
@@ -92,12 +106,12 @@ struct Pod {
   std::map<std::string, std::string> sysctls;
   std::vector<std::uint32_t> supplemental_groups;
   std::optional<std::uint32_t> fs_group;
-  Limits limits;          // of the whole pod; absent members: the sum does not bind
+  Limits limits;                  // of the whole pod; absent members: the sum does not bind
   bool remove_when_done = false;  // run --rm
-  std::string created;    // RFC 3339
+  std::string created;            // RFC 3339
 };
 
-Json to_json(const Pod& pod);                      // pod.json; the same Pod comes back
+Json to_json(const Pod& pod);  // pod.json; the same Pod comes back
 Result<Pod> pod_from_json(const Json& value);
 
 }  // namespace wherry::pod

@@ -42,7 +42,7 @@ struct Surroundings {
   std::string shm;  // the pod's /dev/shm on the host; empty: a tmpfs of the container's own
   std::vector<NodeDevice> devices;  // of Container::devices; all of the host's when privileged
   std::vector<std::string>
-      own_capabilities;  // our bounding set, "CAP_CHOWN": what privileged and ALL come to
+      own_capabilities;  // our bounding set, "CAP_CHOWN": privileged and ALL come to it
   unsigned cpus = 1;     // online, for values that grow with them
 };
 
@@ -61,6 +61,11 @@ Result<oci::Spec> to_spec(const Pod& pod, const Container& container, const oci:
 std::string user_of(const Container& container, const oci::ImageConfig& image);
 // kDenied when runAsNonRoot stands against it.
 Result<> check_user(const Container& container, const RunAs& user);
+
+// What the container asks for and we cannot give: a warning of the pod, not a failure. to_spec()
+// leaves it out.
+std::vector<std::string> lacking_capabilities(const Container& container,
+                                              const Surroundings& around);
 
 oci::Resources pod_resources(const Pod& pod);  // of the pod's own cgroup; pids.max is always there
 oci::Resources container_resources(const Container& container);
