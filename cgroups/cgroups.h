@@ -1,5 +1,6 @@
 // A container's place in all cgroup hierarchies as one object: the v2 directory and, on a hybrid
-// host, one v1 directory per controller that is bound there. Nothing here knows what a container is.
+// host, one v1 directory per controller that is bound there. Nothing here knows what a container
+// is.
 #pragma once
 #include <sys/types.h>
 
@@ -44,14 +45,15 @@ struct Write {
   std::string not_below = {};
   bool operator==(const Write&) const = default;
 };
-// OCI resources -> writes, in the order in which the kernel takes them. Pure: each controller's file
-// names follow from who drives it in `hierarchies`. A setting that the driver does not have, or
-// whose controller the host does not have, is kUnsupported and names the field
+// OCI resources -> writes, in the order in which the kernel takes them. Pure: each controller's
+// file names follow from who drives it in `hierarchies`. A setting that the driver does not have,
+// or whose controller the host does not have, is kUnsupported and names the field
 // ("linux.resources.memory.kernel: ..."). Device rules are not written here (bpf/ does them).
 Result<std::vector<Write>> to_writes(const oci::Resources& resources,
                                      const Hierarchies& hierarchies);
-// The controllers that a place for `resources` needs, by their v2 names ("io", not "blkio"): memory,
-// cpu and pids always (statistics, OOM, fair shares), others when one of their settings is there.
+// The controllers that a place for `resources` needs, by their v2 names ("io", not "blkio"):
+// memory, cpu and pids always (statistics, OOM, fair shares), others when one of their settings is
+// there.
 std::vector<std::string> needed_controllers(const oci::Resources& resources);
 // cpu.shares (2 to 262,144, default 1,024) -> cpu.weight (1 to 10,000, default 100), by the curve
 // through both ends and both defaults that runc 1.3.2 and crun 1.23 use (opencontainers/cgroups
@@ -81,9 +83,9 @@ class Place {
   Place& operator=(Place&&) = default;
 
   // Makes the directory `path` ("/wherry/<pod>/<container>", relative to each hierarchy's root, see
-  // check_path()) in the v2 hierarchy and in the v1 hierarchies of `controllers` (v2 names), parents
-  // included, and enables the controllers on the way. An empty directory of that name is made anew;
-  // kExists names the processes of one that has some. kBusy when a parent cannot hand on
+  // check_path()) in the v2 hierarchy and in the v1 hierarchies of `controllers` (v2 names),
+  // parents included, and enables the controllers on the way. An empty directory of that name is
+  // made anew; kExists names the processes of one that has some. kBusy when a parent cannot hand on
   // controllers because processes are in it; the error names them (REL-18). A failure takes away
   // what it made.
   static Result<Place> create(const Hierarchies& hierarchies, const std::string& path,
@@ -123,8 +125,8 @@ class Place {
   Result<> kill() const;
   Result<> freeze(Deadline deadline) const;  // waits for `frozen 1`; thaws again at the deadline
   Result<> thaw() const;
-  Result<bool> frozen() const;     // a group that is gone is neither frozen ...
-  Result<bool> populated() const;  // ... nor populated
+  Result<bool> frozen() const;                   // a group that is gone is neither frozen ...
+  Result<bool> populated() const;                // ... nor populated
   Result<std::vector<pid_t>> processes() const;  // of the group and all below
   // poll(POLLPRI) on cgroup.events; kTimeout names pids that are left.
   Result<> wait_empty(Deadline deadline) const;
@@ -139,7 +141,8 @@ class Place {
   Result<Stats> stats() const;
 
   // Removes the directories, children first, with descriptors, retrying EBUSY until the deadline;
-  // missing ones are fine. kTimeout says which directory and which processes are left. Kills nothing.
+  // missing ones are fine. kTimeout says which directory and which processes are left. Kills
+  // nothing.
   Result<> remove(Deadline deadline) const;
 
  private:

@@ -1,0 +1,121 @@
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/path.h"
+#include "base/text.h"
+#include "cgroups/cgroups.h"
+#include "cgroups/tree.h"
+
+namespace wherry::cgroups {
+
+const Place::Directory* Place::find(const std::string& controller) const {
+  if (controller.empty()) return &unified_;
+  for (const auto& directory : v1_)
+    if (std::find(directory.controllers.begin(), directory.controllers.end(), controller) !=
+        directory.controllers.end())
+      return &directory;
+  return nullptr;
+}
+
+std::string Place::name_of(const Directory& directory) const {
+  return cat(directory.mount_point, path_);
+}
+
+Result<std::vector<UniqueFd>> Place::open_self_placement() const {
+  std::vector<UniqueFd> files;
+  files.reserve(v1_.size());
+  for (const auto& directory : v1_)
+    files.push_back(
+        TRY_CTX(sys::openat(directory.self.get(), "tasks", O_WRONLY), name_of(directory)));
+  return files;
+}
+
+Result<> place_self(std::span<const UniqueFd> files) {
+  // "0" is the writer itself, in whatever pid namespace it is; the kernel checks the credentials of
+  // the opener, so it works from within a user namespace too.
+  for (const auto& file : files) TRY(sys::write_all(file.get(), "0", "tasks"));
+  return {};
+}
+
+Result<> Place::add(pid_t pid) const {
+  for (const auto& directory : v1_)
+    TRY_CTX(write_kernel_file(directory.self.get(), "cgroup.procs", cat(pid)), name_of(directory));
+  return {};
+}
+
+Result<> Place::add_everywhere(pid_t pid) const {
+  TRY_CTX(write_kernel_file(unified_.self.get(), "cgroup.procs", cat(pid)), name_of(unified_));
+  return add(pid);
+}
+
+Result<UniqueFd> Place::make_leaf(const std::string& name) const {
+  const auto leaf = cat(path_, "/", name);
+  TRY(check_path(leaf));
+  if (name.find('/') != std::string::npos)
+    return Error::make(Code::kInvalid,
+                       cat("cgroup leaf ", in_quotes(name), " is more than a name"));
+  auto make = [&]() -> Result<UniqueFd> {
+    TRY(sys::mkdirat(unified_.self.get(), name, 0755));
+    return open_directory(unified_.self.get(), name);
+  };
+  auto made = make();
+  if (!made.ok()) return std::move(made).error().context(cat("create cgroup ", in_quotes(leaf)));
+  return made;
+}
+
+Result<> Place::apply(const std::vector<Write>& writes) const {
+  const auto write = [&](const Write& one) -> Result<> {
+    const auto* directory = find(one.controller);
+    if (directory == nullptr)
+      return Error::make(Code::kUnsupported,
+                         cat("cgroup ", in_quotes(path_), " has no part in '", one.controller,
+                             "', which '", one.file, "' needs"));
+    if (!one.not_below.empty()) {
+      const auto used =
+          parse_int<std::uint64_t>(trim(TRY(read_file(directory->self.get(), one.not_below))));
+      const auto asked = parse_int<std::uint64_t>(one.value);
+      if (used && asked && *used > *asked)
+        return Error::make(Code::kState, cat(one.file, " = ", one.value, ": ", one.not_below,
+                                             " is ", *used, " already"));
+    }
+    return write_kernel_file(directory->self.get(), one.file, one.value);
+  };
+  const auto failed = [&](Result<>& result) {
+    return std::move(result).error().context(cat("cgroup ", in_quotes(path_)));
+  };
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    auto written = write(writes[i]);
+    if (written.ok()) continue;
+    const bool has_partner = i + 1 < writes.size() &&
+                             writes[i + 1].controller == writes[i].controller &&
+                             written.error().sys_errno() == EINVAL;
+    if (!has_partner || !write(writes[i + 1]).ok()) return failed(written);
+    if (auto again = write(writes[i]); !again.ok()) return failed(again);
+    ++i;
+  }
+  return {};
+}
+
+Result<std::string> Place::read(const std::string& controller, const std::string& file) const {
+  const auto* directory = find(controller);
+  if (directory == nullptr)
+    return Error::make(Code::kUnsupported,
+                       cat("cgroup ", in_quotes(path_), " has no part in '", controller, "'"));
+  const auto opened = TRY_CTX(open_plain(directory->self.get(), file, O_RDONLY), path_);
+  constexpr std::size_t kLimit = 1U << 20;
+  return sys::read_to_end(opened.get(), kLimit, file);
+}
+
+Result<> Place::remove(Deadline deadline) const {
+  // v2 first: while it is there, its processes can be told. The v1 parts have the same ones.
+  Result<> first = remove_tree_of(unified_.parent.get(), name_, name_of(unified_), deadline);
+  for (const auto& directory : v1_) {
+    auto removed = remove_tree_of(directory.parent.get(), name_, name_of(directory), deadline);
+    if (first.ok()) first = std::move(removed);
+  }
+  return first;
+}
+
+}  // namespace wherry::cgroups
