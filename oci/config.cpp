@@ -3,32 +3,13 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "oci/document.h"
 #include "oci/fields.h"
 #include "oci/validate.h"
 #include "oci/writer.h"
 
 namespace wherry::oci {
 namespace {
-
-constexpr std::size_t kMostShown = 100;
-
-// Lines of text for what was found, in the order of the document.
-std::vector<std::string> to_lines(std::vector<Finding> findings, std::string_view json,
-                                  std::string_view file_name) {
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.offset < b.offset; });
-  std::vector<std::string> lines;
-  for (auto& finding : findings) {
-    if (lines.size() == kMostShown) {
-      lines.push_back(cat("and ", findings.size() - kMostShown, " more"));
-      break;
-    }
-    const auto place = place_of(json, finding.offset);
-    lines.push_back(to_string(Problem{std::move(finding.pointer), place.line, place.column,
-                                      std::move(finding.message), std::string{file_name}}));
-  }
-  return lines;
-}
 
 bool on_one_path(std::string_view a, std::string_view b) {
   if (a.size() > b.size()) std::swap(a, b);
@@ -65,9 +46,7 @@ Result<Parsed<T>> parse(std::string_view json, std::string_view file_name) {
   Rules rules;
   check(rules, out.value);
   add_broken_rules(std::move(rules.problems), root, findings.problems);
-  if (!findings.problems.empty())
-    return Error::make(Code::kInvalid,
-                       join(to_lines(std::move(findings.problems), json, file_name), "\n"));
+  if (!findings.problems.empty()) return to_error(std::move(findings.problems), json, file_name);
   for (auto& note : rules.notes) {
     const auto offset = find_node(root, note.pointer).offset;
     findings.notes.push_back({std::move(note.pointer), offset, std::move(note.message)});
@@ -94,15 +73,6 @@ void find_nul(const Json& value, const std::string& pointer, std::vector<Problem
 }
 
 }  // namespace
-
-std::string to_string(const Problem& problem) {
-  std::string out;
-  if (!problem.file.empty()) out += problem.file + ":";
-  if (problem.line != 0) out += cat(problem.line, ':', problem.column, ':');
-  if (!out.empty()) out += ' ';
-  if (!problem.pointer.empty()) out += problem.pointer + ": ";
-  return out + problem.message;
-}
 
 Result<Document> parse_config(std::string_view json, std::string_view file_name) {
   auto parsed = TRY(parse<Spec>(json, file_name));

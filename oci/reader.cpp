@@ -30,6 +30,11 @@ void Cursor::problem(std::string message) const {
     findings->problems.push_back({pointer(), node->offset, std::move(message)});
 }
 
+void Cursor::note(std::string message) const {
+  if (findings->notes.size() < kMostFindings)
+    findings->notes.push_back({pointer(), node->offset, std::move(message)});
+}
+
 bool Cursor::is(Node::Type type, std::string_view wanted) const {
   if (node->type == type) return true;
   problem(cat("must be ", wanted, ", not ", to_string(node->type)));
@@ -59,8 +64,7 @@ void Reader::foreign(std::string_view name, bool linux_too) {
   const auto* section = find(name, Need::kOptional);
   if (!section) return;
   if (linux_too)
-    at_.findings->notes.push_back(
-        {at(section).pointer(), section->offset, "section for another platform is ignored"});
+    at(section).note("section for another platform is ignored");
   else
     at(section).problem(cat("the document is meant for ", name, ": there is no 'linux' section"));
 }
@@ -81,17 +85,31 @@ const Node* Reader::find(std::string_view name, Need need) {
   return nullptr;
 }
 
+void Reader::keys(std::string_view name, std::vector<std::string>& out) {
+  const auto* child = find(name, Need::kOptional);
+  if (!child) return;
+  const auto cursor = at(child);
+  if (!cursor.is(Node::Type::kObject, "an object")) return;
+  for (std::size_t i = 0; i < child->children.size(); ++i) {
+    const auto entry = cursor.child(i);
+    if (entry.node->type != Node::Type::kNull) entry.is(Node::Type::kObject, "an object");
+    out.push_back(entry.node->key);
+  }
+}
+
 void Reader::finish() {
   for (const auto& child : at_.node->children) {
     if (std::find(asked_.begin(), asked_.end(), child.key) != asked_.end()) continue;
-    if (at_.findings->notes.size() >= kMostFindings) return;
     const auto near = std::find_if(asked_.begin(), asked_.end(), [&](std::string_view name) {
       return same_but_for_case(name, child.key);
     });
-    const auto hint =
-        near == asked_.end() ? std::string{} : cat("; the specification writes ", in_quotes(*near));
-    at_.findings->notes.push_back(
-        {at(&child).pointer(), child.offset, cat("unknown member is ignored", hint)});
+    if (near == asked_.end())
+      at(&child).note("unknown member is ignored");
+    else if (at_.findings->other_case == Case::kNoted)
+      at(&child).note(
+          cat("unknown member is ignored; the specification writes ", in_quotes(*near)));
+    else
+      at(&child).problem(cat("must be written ", in_quotes(*near), ", or some readers miss it"));
   }
 }
 

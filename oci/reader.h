@@ -21,8 +21,13 @@ struct Finding {
   std::string message;
 };
 
+// Some JSON readers match names without regard to case. Where two readers must see the same in a
+// document (an image), a name that differs from a known one in nothing else is refused.
+enum class Case : std::uint8_t { kNoted, kRefused };
+
 struct Findings {
   std::vector<Finding> problems, notes;
+  Case other_case = Case::kNoted;
 };
 
 // Where a value stands, without building the pointer before somebody asks for it.
@@ -34,6 +39,7 @@ struct Cursor {
 
   std::string pointer() const;
   void problem(std::string message) const;
+  void note(std::string message) const;
   bool is(Node::Type type,
           std::string_view wanted) const;  // or a problem: "must be a string, not a number"
   Cursor child(std::size_t i) const { return {findings, &node->children[i], this, i}; }
@@ -136,6 +142,8 @@ class Reader {
       inner.finish();
     }
   }
+  // The keys of an object whose values say nothing: "volumes": {"/data": {}}.
+  void keys(std::string_view name, std::vector<std::string>& out);
   // A section for another platform: a document that has it and no `linux` is not meant for this
   // one.
   void foreign(std::string_view name, bool linux_too);

@@ -94,6 +94,12 @@ class Writer {
     }
     out_[std::string{name}] = std::move(all);
   }
+  void keys(std::string_view name, const std::vector<std::string>& values) {
+    if (values.empty()) return;
+    auto all = Json::object();
+    for (const auto& key : values) all[key] = Json::object();
+    out_[std::string{name}] = std::move(all);
+  }
   void foreign(std::string_view /*name*/, bool /*linux_too*/) {}
   Json take() && { return std::move(out_); }
 
