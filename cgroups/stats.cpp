@@ -13,7 +13,7 @@ using Number = std::optional<std::uint64_t>;
 
 // The whole file is one number; "max" and a file that is not there are none.
 Number number_in(int dirfd, const std::string& file) {
-  const auto text = read_file(dirfd, file);
+  auto text = read_file(dirfd, file);
   return text.ok() ? parse_int<std::uint64_t>(trim(*text)) : std::nullopt;
 }
 
