@@ -4,59 +4,32 @@
 #include <array>
 
 #include "base/text.h"
+#include "oci/config.h"
 
 namespace wherry::pod {
 namespace {
 
+// clang-format off
 constexpr std::array kDefaultCapabilities{
-    "CAP_CHOWN",   "CAP_DAC_OVERRIDE", "CAP_FSETID",           "CAP_FOWNER",
-    "CAP_MKNOD",   "CAP_NET_RAW",      "CAP_SETGID",           "CAP_SETUID",
-    "CAP_SETFCAP", "CAP_SETPCAP",      "CAP_NET_BIND_SERVICE", "CAP_SYS_CHROOT",
-    "CAP_KILL",    "CAP_AUDIT_WRITE"};
+    "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FSETID", "CAP_FOWNER", "CAP_MKNOD", "CAP_NET_RAW",
+    "CAP_SETGID", "CAP_SETUID", "CAP_SETFCAP", "CAP_SETPCAP", "CAP_NET_BIND_SERVICE",
+    "CAP_SYS_CHROOT", "CAP_KILL", "CAP_AUDIT_WRITE"};
+// clang-format on
 
 // capabilities(7), Linux 6.18. A name that is none of these is a typing error, not a capability
 // that we lack.
-constexpr std::array kAllCapabilities{"CAP_CHOWN",
-                                      "CAP_DAC_OVERRIDE",
-                                      "CAP_DAC_READ_SEARCH",
-                                      "CAP_FOWNER",
-                                      "CAP_FSETID",
-                                      "CAP_KILL",
-                                      "CAP_SETGID",
-                                      "CAP_SETUID",
-                                      "CAP_SETPCAP",
-                                      "CAP_LINUX_IMMUTABLE",
-                                      "CAP_NET_BIND_SERVICE",
-                                      "CAP_NET_BROADCAST",
-                                      "CAP_NET_ADMIN",
-                                      "CAP_NET_RAW",
-                                      "CAP_IPC_LOCK",
-                                      "CAP_IPC_OWNER",
-                                      "CAP_SYS_MODULE",
-                                      "CAP_SYS_RAWIO",
-                                      "CAP_SYS_CHROOT",
-                                      "CAP_SYS_PTRACE",
-                                      "CAP_SYS_PACCT",
-                                      "CAP_SYS_ADMIN",
-                                      "CAP_SYS_BOOT",
-                                      "CAP_SYS_NICE",
-                                      "CAP_SYS_RESOURCE",
-                                      "CAP_SYS_TIME",
-                                      "CAP_SYS_TTY_CONFIG",
-                                      "CAP_MKNOD",
-                                      "CAP_LEASE",
-                                      "CAP_AUDIT_WRITE",
-                                      "CAP_AUDIT_CONTROL",
-                                      "CAP_SETFCAP",
-                                      "CAP_MAC_OVERRIDE",
-                                      "CAP_MAC_ADMIN",
-                                      "CAP_SYSLOG",
-                                      "CAP_WAKE_ALARM",
-                                      "CAP_BLOCK_SUSPEND",
-                                      "CAP_AUDIT_READ",
-                                      "CAP_PERFMON",
-                                      "CAP_BPF",
-                                      "CAP_CHECKPOINT_RESTORE"};
+// clang-format off
+constexpr std::array kAllCapabilities{
+    "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID",
+    "CAP_KILL", "CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP", "CAP_LINUX_IMMUTABLE",
+    "CAP_NET_BIND_SERVICE", "CAP_NET_BROADCAST", "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_IPC_LOCK",
+    "CAP_IPC_OWNER", "CAP_SYS_MODULE", "CAP_SYS_RAWIO", "CAP_SYS_CHROOT", "CAP_SYS_PTRACE",
+    "CAP_SYS_PACCT", "CAP_SYS_ADMIN", "CAP_SYS_BOOT", "CAP_SYS_NICE", "CAP_SYS_RESOURCE",
+    "CAP_SYS_TIME", "CAP_SYS_TTY_CONFIG", "CAP_MKNOD", "CAP_LEASE", "CAP_AUDIT_WRITE",
+    "CAP_AUDIT_CONTROL", "CAP_SETFCAP", "CAP_MAC_OVERRIDE", "CAP_MAC_ADMIN", "CAP_SYSLOG",
+    "CAP_WAKE_ALARM", "CAP_BLOCK_SUSPEND", "CAP_AUDIT_READ", "CAP_PERFMON", "CAP_BPF",
+    "CAP_CHECKPOINT_RESTORE"};
+// clang-format on
 
 bool contains(const std::vector<std::string>& list, std::string_view item) {
   return std::find(list.begin(), list.end(), item) != list.end();
@@ -176,22 +149,13 @@ std::vector<std::string> readonly_paths() {
 
 std::string sysctl_problem(const Pod& pod, std::string_view key, std::string_view value) {
   if (value.empty() || has_control(value)) return "its value is empty or has control characters";
-  const bool word = std::all_of(key.begin(), key.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
-  });
-  if (!word || key.find("..") != std::string_view::npos || key.ends_with('.'))
-    return "not the name of a sysctl";
-  constexpr std::array<std::string_view, 8> kIpc{
-      "kernel.msgmax", "kernel.msgmnb", "kernel.msgmni", "kernel.sem",
-      "kernel.shmall", "kernel.shmmax", "kernel.shmmni", "kernel.shm_rmid_forced"};
-  if (std::find(kIpc.begin(), kIpc.end(), key) != kIpc.end() || key.starts_with("fs.mqueue."))
-    return pod.host_ipc ? "the IPC namespace is the host's" : "";
-  if (key.starts_with("net."))
-    return pod.network == Network::kHost ? "the network namespace is the host's" : "";
-  if (key == "kernel.domainname")
-    return pod.network == Network::kHost ? "the UTS namespace is the host's" : "";
-  return "not of a namespace of the pod's own";
+  const auto path = oci::sysctl_path(key);
+  if (!path) return "not the name of a sysctl";
+  using Type = oci::NamespaceType;
+  const auto type = oci::sysctl_namespace(*path);
+  if (!type) return "not of a namespace of the pod's own";
+  const bool host = *type == Type::kIpc ? pod.host_ipc : pod.network == Network::kHost;
+  return host ? cat("the ", oci::to_string(*type), " namespace is the host's") : std::string{};
 }
 
 }  // namespace wherry::pod

@@ -176,6 +176,7 @@ void Machine::fired(const TimerFired& event) {
     case Timer::kBackOff:
       return restart(*index);
     case Timer::kDestroyAgain:
+      item.due.reset();
       out_.push_back(Destroy{event.name});
       return;
   }
@@ -408,6 +409,7 @@ std::vector<Action> Machine::resume(Millis boot_time) {
       // period ends anyhow.
       out_.push_back(Kill{name});
     } else if (item.step == Step::kEnding) {
+      item.due.reset();
       out_.push_back(Destroy{name});
     } else if (item.step == Step::kBackOff) {
       arm(i, Timer::kBackOff, item.due.value_or(now_));
