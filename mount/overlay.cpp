@@ -11,7 +11,8 @@
 namespace wherry::mount {
 namespace {
 
-constexpr std::size_t kLongestValue = 255;  // fsconfig(2) takes strings of up to 256 bytes with the NUL
+constexpr std::size_t kLongestValue =
+    255;  // fsconfig(2) takes strings of up to 256 bytes with the NUL
 
 // A directory as overlayfs is told of it. Held open until the mount exists.
 struct Named {
@@ -19,12 +20,16 @@ struct Named {
   std::string name;
 };
 
-// The path itself when it can be said in a mount option, so that mountinfo stays readable; else its descriptor.
+// The path itself when it can be said in a mount option, so that mountinfo stays readable; else its
+// descriptor.
 Result<Named> named(const std::string& path) {
-  if (path.empty() || path.front() != '/') return Error::make(Code::kInvalid, cat("overlay directory ", in_quotes(path), " is not absolute"));
+  if (path.empty() || path.front() != '/')
+    return Error::make(Code::kInvalid,
+                       cat("overlay directory ", in_quotes(path), " is not absolute"));
   Named result;
   result.dir = TRY(sys::openat(AT_FDCWD, path, O_PATH | O_DIRECTORY));
-  const bool plain = path.size() <= kLongestValue && path.find_first_of(":,\\") == std::string::npos;
+  const bool plain =
+      path.size() <= kLongestValue && path.find_first_of(":,\\") == std::string::npos;
   result.name = plain ? path : fd_path(result.dir.get());
   return result;
 }
@@ -35,8 +40,9 @@ Result<std::vector<Named>> name_all(const std::vector<std::string>& paths) {
   return result;
 }
 
-// Before Linux 6.5 all lower directories must fit into one string. The names are the shortest there are: numbers in our
-// own /proc/self/fd, which is the working directory while overlayfs looks them up.
+// Before Linux 6.5 all lower directories must fit into one string. The names are the shortest there
+// are: numbers in our own /proc/self/fd, which is the working directory while overlayfs looks them
+// up.
 class ShortNames {
  public:
   static Result<ShortNames> enter() {
@@ -64,8 +70,10 @@ Result<> set_lower_by_number(int fs, const std::vector<Named>& lower) {
     names += std::to_string(layer->dir.get());
   }
   if (names.size() > kLongestValue)
-    return Error::make(Code::kUnsupported, cat(lower.size(), " layers do not fit into a mount option of this kernel; "
-                                               "Linux 6.5 takes them one by one"));
+    return Error::make(Code::kUnsupported,
+                       cat(lower.size(),
+                           " layers do not fit into a mount option of this kernel; "
+                           "Linux 6.5 takes them one by one"));
   return sys::fsconfig_string(fs, "lowerdir", names);
 }
 
@@ -73,7 +81,8 @@ Result<> set_lower_by_number(int fs, const std::vector<Named>& lower) {
 Result<bool> set_lower_one_by_one(int fs, const std::vector<Named>& lower) {
   for (auto layer = lower.rbegin(); layer != lower.rend(); ++layer) {
     auto set = sys::fsconfig_string(fs, "lowerdir+", layer->name);
-    // The file systems' parser says EINVAL to an option it does not know, and to the first one only.
+    // The file systems' parser says EINVAL to an option it does not know, and to the first one
+    // only.
     if (!set.ok() && layer == lower.rbegin() && set.error().sys_errno() == EINVAL) return false;
     if (!set.ok()) return std::move(set).error();
   }
@@ -81,10 +90,12 @@ Result<bool> set_lower_one_by_one(int fs, const std::vector<Named>& lower) {
 }
 
 Result<> set_options(int fs, const Overlay& overlay, const Named& upper, const Named& work) {
-  // What a kernel's configuration may have switched on by default, and layers of images must not get: renamed
-  // directories and metadata-only copies as pointers (trusted.overlay.redirect, .metacopy) make an upper directory that
-  // cannot be read as a layer; the index ties an upper directory to one set of lower ones.
-  for (const auto* key : {"redirect_dir", "metacopy", "index"}) TRY(sys::fsconfig_string(fs, key, "off"));
+  // What a kernel's configuration may have switched on by default, and layers of images must not
+  // get: renamed directories and metadata-only copies as pointers (trusted.overlay.redirect,
+  // .metacopy) make an upper directory that cannot be read as a layer; the index ties an upper
+  // directory to one set of lower ones.
+  for (const auto* key : {"redirect_dir", "metacopy", "index"})
+    TRY(sys::fsconfig_string(fs, key, "off"));
   if (!overlay.upper.empty()) {
     TRY(sys::fsconfig_string(fs, "upperdir", upper.name));
     TRY(sys::fsconfig_string(fs, "workdir", work.name));
@@ -93,7 +104,8 @@ Result<> set_options(int fs, const Overlay& overlay, const Named& upper, const N
   return {};
 }
 
-Result<UniqueFd> mount_with(const Overlay& overlay, const std::vector<Named>& lower, bool& by_number) {
+Result<UniqueFd> mount_with(const Overlay& overlay, const std::vector<Named>& lower,
+                            bool& by_number) {
   const auto fs = TRY(sys::fsopen("overlay"));
   TRY(sys::fsconfig_string(fs.get(), "source", "overlay"));
   Named upper, work;
@@ -118,10 +130,12 @@ Result<UniqueFd> mount_with(const Overlay& overlay, const std::vector<Named>& lo
 }  // namespace
 
 Result<UniqueFd> mount_overlay(const Overlay& overlay) {
-  if (overlay.lower.empty()) return Error::make(Code::kInvalid, "an overlay needs a lower directory");
+  if (overlay.lower.empty())
+    return Error::make(Code::kInvalid, "an overlay needs a lower directory");
   if (overlay.upper.empty() != overlay.work.empty())
     return Error::make(Code::kInvalid, "an overlay has an upper and a work directory, or neither");
-  // Without an upper directory overlayfs wants two layers (Linux 6.5 as well); one layer is shown as it is.
+  // Without an upper directory overlayfs wants two layers (Linux 6.5 as well); one layer is shown
+  // as it is.
   if (overlay.upper.empty() && overlay.lower.size() == 1) {
     auto tree = TRY(sys::open_tree(AT_FDCWD, overlay.lower.front(), OPEN_TREE_CLONE));
     struct mount_attr attributes {};
