@@ -68,7 +68,8 @@ Result<> converse(Pipes& pipes, const Command& command, CommandResult& result, D
 
 Result<CommandResult> run_command(const Command& command, Deadline deadline) {
   CHECK(!command.argv.empty(), "a command has a path");
-  Pipes pipes{TRY(sys::pipe2(0)), TRY(sys::pipe2(0)), TRY(sys::pipe2(0))};
+  Pipes pipes;
+  for (auto* pipe : {&pipes.in, &pipes.out, &pipes.err}) *pipe = TRY(sys::pipe2(0));
   const auto argv = pointers(command.argv);
   const auto env = pointers(command.env);
   auto child = TRY(clone_process({}));

@@ -48,7 +48,8 @@ Result<std::string> boot_id() {
 
 Result<ProcessIdentity> identify(pid_t pid) {
   const auto stat = TRY(read_stat(pid));
-  return ProcessIdentity{pid, stat.start_ticks, TRY(boot_id())};
+  auto boot = TRY(boot_id());
+  return ProcessIdentity{pid, stat.start_ticks, std::move(boot)};
 }
 
 Result<char> process_state(pid_t pid) { return TRY(read_stat(pid)).state; }

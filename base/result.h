@@ -105,7 +105,8 @@ class [[nodiscard]] Result {
 }  // namespace wherry
 
 // Value of a Result, or return its Error from the enclosing function. The name inside is made unique, so that a
-// TRY may stand within another under -Wshadow.
+// TRY may stand within another under -Wshadow. Not as a later element of a braced list ({a, TRY(b)}): g++ 12 does not
+// destroy the elements before it when it returns from there (tools/dev/lint looks for that).
 #define WHERRY_CONCAT2(a, b) a##b
 #define WHERRY_CONCAT(a, b) WHERRY_CONCAT2(a, b)
 #define WHERRY_TRY_IMPL(name, expr, on_error)           \

@@ -7,6 +7,7 @@
 
 #include "base/sys.h"
 #include "base/text.h"
+#include "cgroups/cgroups.h"
 #include "runtime/init/credentials.h"
 #include "runtime/init/payload.h"
 #include "runtime/init/process.h"
@@ -16,9 +17,10 @@ namespace {
 
 constexpr auto kCreatorAnswers = Millis{60000};
 
-Result<> join(Plan& plan) {
+Result<> join(Plan& plan, int channel) {
   // Before joining: after it a process in there may look at us (CVE-2016-9962).
   TRY(sys::prctl(PR_SET_DUMPABLE, 0));
+  TRY(keep_only_planned(plan, channel));
   for (auto& ns : plan.joins) {
     TRY(sys::setns(ns.fd.get(), ns.type, ns.name));
     ns.fd.reset();
@@ -26,11 +28,9 @@ Result<> join(Plan& plan) {
   return {};
 }
 
-Result<> wait_for_placement(const Plan& plan, const Channel& channel) {
-  if (plan.wait_for_placement) {
-    const auto message = TRY(channel.receive(Deadline::in(kCreatorAnswers)));
-    if (message.step != Step::kPlaced) return Error::make(Code::kProtocol, "'placed' was expected");
-  }
+Result<> place(Plan& plan) {
+  TRY(cgroups::place_self(plan.placement));
+  plan.placement.clear();
   // After placement: a cgroup namespace takes the process's groups of this moment as its roots.
   if (plan.new_cgroup_namespace) return sys::unshare(CLONE_NEWCGROUP, "cgroup namespace");
   return {};
@@ -69,7 +69,7 @@ Result<> build_root(Plan& plan, Where& where, const Channel& channel, UniqueFd& 
 // The table of contents: everything that can fail before the gate, in order.
 Result<> set_up(Plan& plan, const Channel& channel, Where& where) {
   where = Where::kJoin;
-  TRY(join(plan));
+  TRY(join(plan, channel.fd()));
   where = Where::kSession;
   TRY(new_session());
   if (plan.root) {
@@ -79,7 +79,7 @@ Result<> set_up(Plan& plan, const Channel& channel, Where& where) {
     TRY(mount::attach_root(plan.root->root.get()));
   }
   where = Where::kPlace;
-  TRY(wait_for_placement(plan, channel));
+  TRY(place(plan));
   UniqueFd terminal;
   if (plan.root) {
     TRY(build_root(plan, where, channel, terminal));
@@ -89,6 +89,7 @@ Result<> set_up(Plan& plan, const Channel& channel, Where& where) {
   }
   where = Where::kHostname;
   TRY(set_names(plan));
+  if (plan.new_network) TRY(bring_up_loopback());
   where = Where::kSysctl;
   TRY(set_sysctls(plan));
   where = Where::kLimits;

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <linux/keyctl.h>
 #include <linux/mount.h>
+#include <net/if.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <termios.h>
 #include <unistd.h>
@@ -78,6 +80,7 @@ Result<> set_stdio(const Plan& plan, const UniqueFd& terminal, int least) {
 Result<> close_all_but(unsigned first, std::vector<unsigned> kept) {
   std::sort(kept.begin(), kept.end());
   for (const unsigned fd : kept) {
+    if (fd < first) continue;
     if (fd > first) TRY(sys::close_range(first, fd - 1));
     first = fd + 1;
   }
@@ -85,6 +88,24 @@ Result<> close_all_but(unsigned first, std::vector<unsigned> kept) {
 }
 
 }  // namespace
+
+Result<> keep_only_planned(const Plan& plan, int channel) {
+  std::vector<unsigned> kept;
+  const auto keep = [&](int fd) {
+    if (fd >= 0) kept.push_back(static_cast<unsigned>(fd));
+  };
+  keep(channel);
+  for (const int fd : plan.stdio) keep(fd);
+  for (const auto& ns : plan.joins) keep(ns.fd.get());
+  for (const auto& file : plan.placement) keep(file.get());
+  keep(plan.gate.get());
+  keep(plan.result.get());
+  if (plan.root) {
+    keep(plan.root->root.get());
+    for (const auto& mount : plan.root->mounts) keep(mount.tree.get());
+  }
+  return close_all_but(3 + plan.preserve_fds, std::move(kept));
+}
 
 Result<> make_dirs(int root, const std::string& path) {
   TRY(make_dirs_in_root(root, path, 0755)).reset();
@@ -109,6 +130,17 @@ Result<> set_names(const Plan& plan) {
   if (!plan.domainname.empty() &&
       ::setdomainname(plan.domainname.data(), plan.domainname.size()) < 0)
     return Error::sys("setdomainname", plan.domainname);
+  return {};
+}
+
+Result<> bring_up_loopback() {
+  const UniqueFd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+  if (!socket) return Error::sys("socket", "AF_INET");
+  ifreq request{};
+  request.ifr_name[0] = 'l';
+  request.ifr_name[1] = 'o';
+  request.ifr_flags = IFF_UP | IFF_RUNNING;
+  if (::ioctl(socket.get(), SIOCSIFFLAGS, &request) < 0) return Error::sys("ioctl(SIOCSIFFLAGS)", "lo");
   return {};
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/init/sync.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -19,7 +20,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 12);
 
-constexpr std::array<std::string_view, 5> kStepNames = {"placed", "console", "ready", "recorded",
+constexpr std::array<std::string_view, 4> kStepNames = {"console", "ready", "recorded",
                                                         "failed"};
 constexpr std::array<std::string_view, 23> kWhereNames = {"join namespaces",
                                                           "session",
@@ -32,7 +33,7 @@ constexpr std::array<std::string_view, 23> kWhereNames = {"join namespaces",
                                                           "console",
                                                           "masked paths",
                                                           "enter root",
-                                                          "hostname",
+                                                          "names and loopback",
                                                           "sysctl",
                                                           "limits",
                                                           "check user",
@@ -106,6 +107,14 @@ Result<std::pair<Channel, Channel>> Channel::make() {
   return std::pair{Channel{std::move(creator)}, Channel{std::move(child)}};
 }
 
+Result<> Channel::move_above(int least) {
+  if (socket_.get() >= least) return {};
+  const int moved = ::fcntl(socket_.get(), F_DUPFD_CLOEXEC, least);
+  if (moved < 0) return Error::sys("fcntl(F_DUPFD_CLOEXEC)", cat("fd ", socket_.get()));
+  socket_.reset(moved);
+  return {};
+}
+
 Result<> Channel::send(const Message& message) const {
   if (message.fd) {
     const int fd = message.fd.get();
@@ -131,27 +140,11 @@ Result<Message> Channel::receive(Deadline deadline) const {
 }
 
 Result<> Sequence::accept(Step step) {
-  const bool placed = at_ == Step::kPlaced || !needs_.placement;
-  bool right = false;
-  switch (step) {
-    case Step::kPlaced:
-      right = needs_.placement && at_ == Step::kFailed;
-      break;
-    case Step::kConsole:
-      right = needs_.console && placed && (at_ == Step::kPlaced || at_ == Step::kFailed);
-      break;
-    case Step::kReady:
-      right = needs_.console ? at_ == Step::kConsole
-                             : placed && (at_ == Step::kPlaced || at_ == Step::kFailed);
-      break;
-    case Step::kRecorded:
-      right = at_ == Step::kReady;
-      break;
-    case Step::kFailed:
-      break;
-  }
-  if (!right)
-    return Error::make(Code::kProtocol, cat("message '", to_string(step), "' out of its turn"));
+  const bool at_start = at_ == Step::kFailed;
+  const bool right = (step == Step::kConsole && at_start && terminal_ == Terminal::kYes) ||
+                     (step == Step::kReady && (terminal_ == Terminal::kYes ? at_ == Step::kConsole : at_start)) ||
+                     (step == Step::kRecorded && at_ == Step::kReady);
+  if (!right) return Error::make(Code::kProtocol, cat("message '", to_string(step), "' out of its turn"));
   at_ = step;
   return {};
 }

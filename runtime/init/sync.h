@@ -14,7 +14,6 @@ namespace wherry::init {
 // seen at once.
 //
 //      creator                            child
-//        v1     --- kPlaced ------>       (hybrid) waits for this before its cgroup and time
 //        namespaces are made
 //               <-- kConsole(fd) --       its terminal's master (only with one)
 //               <-- kReady --------       everything done that can fail before start
@@ -27,7 +26,7 @@ namespace wherry::init {
 // the two FIFOs count: start writes one byte into `gate`; the child answers on `result` with 'X'
 // right before execve, and with a failed message when that did not work. The end of `result` is the
 // end of the story.
-enum class Step : std::uint16_t { kPlaced, kConsole, kReady, kRecorded, kFailed };
+enum class Step : std::uint16_t { kConsole, kReady, kRecorded, kFailed };
 std::string_view to_string(Step step);
 
 // What the child was doing when it failed: the steps in their order.
@@ -82,6 +81,7 @@ class Channel {
   Result<Message> receive(Deadline deadline) const;
   int fd() const { return socket_.get(); }
   void close() { socket_.reset(); }
+  Result<> move_above(int least);  // to a descriptor of at least that number
 
  private:
   explicit Channel(UniqueFd socket) : socket_{std::move(socket)} {}
@@ -91,15 +91,13 @@ class Channel {
 // Which message may come next; knows no sockets.
 class Sequence {
  public:
-  struct Needs {
-    bool placement = false, console = false;
-  };
-  explicit Sequence(Needs needs) : needs_{needs} {}
+  enum class Terminal : std::uint8_t { kNo, kYes };
+  explicit Sequence(Terminal terminal) : terminal_{terminal} {}
   Result<> accept(Step step);
   bool done() const { return at_ == Step::kRecorded; }
 
  private:
-  Needs needs_;
+  Terminal terminal_;
   Step at_ = Step::kFailed;  // nothing yet
 };
 

@@ -1,0 +1,126 @@
+// create: from a spec to a process behind the gate. Undo is written beside do.
+#include <sched.h>
+#include <sys/stat.h>
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/process.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "bpf/device_filter.h"
+#include "runtime/container/container.h"
+#include "runtime/container/launch.h"
+#include "runtime/container/planner.h"
+#include "runtime/container/record.h"
+#include "runtime/init/sync.h"
+
+namespace wherry::container {
+namespace {
+
+constexpr auto kUndoTime = Millis{10000};
+
+Result<std::string> cgroup_path(const oci::Spec& spec, const CreateOptions& options) {
+  auto path = spec.linux_->cgroups_path;
+  if (path.empty()) path = options.cgroup_default;
+  if (path.find(':') != std::string::npos && !path.starts_with('/'))
+    return Error::make(Code::kUnsupported, cat("linux.cgroupsPath: '", path, "' is a systemd unit; this runtime manages cgroups itself and takes a path"));
+  if (!path.starts_with('/')) path.insert(0, "/");
+  TRY_CTX(cgroups::check_path(path), "linux.cgroupsPath");
+  return path;
+}
+
+// Limits and the device filter are in force before there is a process that they could miss.
+Result<cgroups::Place> make_place(const oci::Spec& spec, const cgroups::Hierarchies& hierarchies, const std::string& path,
+                                  const std::vector<std::string>& controllers) {
+  const oci::Resources none;
+  const auto& resources = spec.linux_->resources ? *spec.linux_->resources : none;
+  const auto writes = TRY(cgroups::to_writes(resources, hierarchies));
+  // Deny by default, also when the spec has no list (GHSA-g54h-m393-cpwq).
+  const auto program = TRY_CTX(bpf::compile_device_rules(with_default_devices(resources.devices)), "linux.resources.devices");
+  auto place = TRY(cgroups::Place::create(hierarchies, path, controllers));
+  auto limit = [&]() -> Result<> {
+    TRY(place.apply(writes));
+    return bpf::attach_device_filter(place.unified_fd(), program);
+  };
+  if (auto limited = limit(); !limited.ok()) {
+    place.remove(Deadline::in(kUndoTime)).ignore("the first error is the one to tell");
+    return std::move(limited).error();
+  }
+  return place;
+}
+
+struct Fifos {
+  UniqueFd gate, result;
+};
+
+Result<Fifos> make_fifos(int record_dir) {
+  Fifos fifos;
+  for (auto [name, fd] : {std::pair{kGateFile, &fifos.gate}, std::pair{kResultFile, &fifos.result}}) {
+    TRY(sys::mknodat(record_dir, name, S_IFIFO | 0600, 0));
+    // Read-write: opening never blocks, and the end of start cannot be mistaken for an answer.
+    *fd = TRY(sys::openat(record_dir, name, O_RDWR | O_NOFOLLOW));
+  }
+  return fifos;
+}
+
+Result<Created> launch_behind_gate(const oci::Spec& spec, CreateOptions& options, const cgroups::Hierarchies& hierarchies,
+                                   const std::vector<std::string>& controllers, const cgroups::Place& place, Record& record, Deadline deadline) {
+  auto planned = TRY(make_plan({spec, options, hierarchies, controllers}, deadline));
+  UniqueFd null;
+  TRY(plan_stdio(options.stdio, planned.plan, null));
+  planned.plan.placement = TRY(place.open_self_placement());
+  FAULT_POINT("create.fifos");
+  auto fifos = TRY(make_fifos(options.record_dir));
+  planned.plan.gate = std::move(fifos.gate);
+  planned.plan.result = std::move(fifos.result);
+  Launch launch{std::move(planned.plan), planned.clone_flags, place.unified_fd(), std::move(planned.pid_namespace), options.clone_parent};
+  auto child = TRY(launch_child(launch, deadline));
+  auto finish = [&]() -> Result<> {
+    FAULT_POINT("create.record");
+    record.init = TRY(identify(child.pid));
+    TRY(save_record(options.record_dir, record));
+    FAULT_POINT("create.recorded");
+    return child.channel.send({.step = init::Step::kRecorded, .text = {}, .fd = {}});
+  };
+  if (auto finished = finish(); !finished.ok()) {
+    abandon(child, deadline);
+    return std::move(finished).error();
+  }
+  return Created{record.init, std::move(child.pidfd), std::move(child.console)};
+}
+
+}  // namespace
+
+Result<Created> create(const oci::Spec& spec, CreateOptions options, Deadline deadline) {
+  TRY(check_id(options.id));
+  TRY(refuse_unsupported(spec));
+  const auto hierarchies = TRY(cgroups::discover());
+  Record record;
+  record.id = options.id;
+  record.bundle = options.bundle;
+  record.cgroup = TRY(cgroup_path(spec, options));
+  record.created = rfc3339_now();
+  record.annotations = spec.annotations;
+  record.oci_version = spec.oci_version;
+  record.terminal = spec.process->terminal;
+  // Before the first resource: from here on destroy() can find whatever there will be (REL-10).
+  TRY(save_record(options.record_dir, record));
+  FAULT_POINT("create.announced");
+  const int record_dir = options.record_dir;
+  auto build = [&]() -> Result<Created> {
+    const auto controllers = cgroups::needed_controllers(spec.linux_->resources.value_or(oci::Resources{}));
+    auto place = TRY(make_place(spec, hierarchies, record.cgroup, controllers));
+    FAULT_POINT("create.placed");
+    auto created = launch_behind_gate(spec, options, hierarchies, controllers, place, record, deadline);
+    if (!created.ok()) {
+      place.kill().ignore("the first error is the one to tell");
+      place.remove(Deadline::in(kUndoTime)).ignore("the first error is the one to tell");
+    }
+    return created;
+  };
+  auto created = build();
+  if (!created.ok()) remove_files(record_dir);
+  return created;
+}
+
+}  // namespace wherry::container

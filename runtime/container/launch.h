@@ -1,0 +1,35 @@
+// The creator's half of the conversation: clone, talk, take the terminal; or undo.
+#pragma once
+#include "base/clock.h"
+#include "base/process.h"
+#include "base/result.h"
+#include "oci/spec.h"
+#include "runtime/init/plan.h"
+#include "runtime/init/sync.h"
+
+namespace wherry::container {
+
+struct Launch {
+  init::Plan plan;
+  std::uint64_t clone_flags = 0;
+  int cgroup_fd = -1;
+  UniqueFd pid_namespace;
+  bool clone_parent = false;
+};
+struct Launched {
+  pid_t pid = 0;
+  UniqueFd pidfd, console;
+  init::Channel channel;
+};
+// Until the child has said kReady. A failure leaves no process.
+Result<Launched> launch_child(Launch& launch, Deadline deadline);
+// Kills the child and, when it is ours, reaps it.
+void abandon(const Launched& child, Deadline deadline);
+
+void remove_files(int record_dir);  // record.json, gate, result
+
+// runtime-spec, "Allowed Device list": the default devices work whatever the list says; so do the container's pseudo
+// terminals.
+std::vector<oci::DeviceRule> with_default_devices(const std::vector<oci::DeviceRule>& rules);
+
+}  // namespace wherry::container
