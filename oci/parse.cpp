@@ -26,6 +26,8 @@ std::optional<unsigned> hex4(std::string_view json, std::size_t at) {
 std::optional<Fault> check_text(std::string_view json) {
   if (json.size() > kLargest)
     return Fault{0, cat("is ", json.size(), " bytes long; at most ", kLargest, " are read")};
+  if (json.starts_with("\xef\xbb\xbf"))
+    return Fault{0, "begins with a byte order mark, which JSON does not allow"};
   if (const auto good = valid_utf8_prefix(json); good != json.size())
     return Fault{good, cat("byte 0x", hex(json.substr(good, 1)), " is not valid UTF-8 here")};
   for (auto at = json.find('\\'); at != std::string_view::npos; at = json.find('\\', at)) {
@@ -68,7 +70,6 @@ class Builder {
     return true;
   }
   bool key(std::string_view name) {
-    key_offset_ = next_token();
     advance();
     key_ = name;
     has_key_ = true;
@@ -154,7 +155,7 @@ class Builder {
   std::vector<Node*> open_;
   std::string key_;
   bool has_key_ = false, counting_ = true;
-  std::size_t key_offset_ = 0, read_ = 0, count_ = 0;
+  std::size_t read_ = 0, count_ = 0;
 };
 
 Builder& self(void* context) {
@@ -207,11 +208,13 @@ std::optional<Fault> run(yajl_handle parser, Builder& builder, std::string_view 
   if (status == yajl_status_ok) return std::nullopt;
   if (builder.fault) return builder.fault;
   const auto what = yajl_says(parser);
-  // A lexical error lies within a token, often a long string; any other is about the token as a
-  // whole.
-  const bool within = what.starts_with("lexical");
-  const auto token = builder.next_token();
-  return Fault{within && consumed > token ? consumed - 1 : token, what};
+  if (what.find("premature EOF") != std::string::npos) return Fault{json.size(), what};
+  // An error inside a string or a number has its place within the token; any other is about the
+  // token as a whole.
+  const bool within = what.starts_with("lexical") &&
+                      what.find("in input text") == std::string::npos &&
+                      what.find("invalid char in") == std::string::npos;
+  return Fault{within ? consumed : builder.next_token(), what};
 }
 
 }  // namespace
