@@ -1,5 +1,6 @@
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <string_view>
 
@@ -9,8 +10,9 @@
 namespace wherry::bpf {
 namespace {
 
-constexpr const char* kName = "wherry_devices";  // at most 15 bytes (BPF_OBJ_NAME_LEN)
-constexpr std::size_t kMostPrograms = 64;        // BPF_CGROUP_MAX_PROGS
+constexpr std::string_view kName = "wherry_devices";
+static_assert(kName.size() < BPF_OBJ_NAME_LEN);
+constexpr std::size_t kMostPrograms = 64;  // BPF_CGROUP_MAX_PROGS
 
 // libbpf 1.x answers -errno.
 Error failed(std::string_view call, int result) {
@@ -45,12 +47,26 @@ Result<std::vector<Loaded>> attached_to(int cgroup_fd) {
   return list;
 }
 
+// The call itself and not bpf_prog_load(3): that one loads two probe programs of its own first, in
+// each process anew (does the kernel know program names, does it charge memory to the cgroup),
+// which costs as much again as all the rest (measured: 0.3 ms). Both are older than what we need
+// anyhow, Linux 4.15 and 5.11; and so nothing here raises RLIMIT_MEMLOCK, which takes
+// CAP_SYS_RESOURCE.
 Result<UniqueFd> load(const std::vector<bpf_insn>& program) {
-  LIBBPF_OPTS(bpf_prog_load_opts, options);
-  const int fd = bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, kName, "Apache-2.0", program.data(),
-                               program.size(), &options);
-  if (fd < 0) return failed(cat("bpf(BPF_PROG_LOAD) of ", program.size(), " instructions"), fd);
-  return UniqueFd{fd};
+  constexpr std::string_view kLicense = "Apache-2.0";
+  bpf_attr attributes{};
+  attributes.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE;
+  attributes.insns = reinterpret_cast<std::uintptr_t>(program.data());
+  attributes.insn_cnt = static_cast<std::uint32_t>(program.size());
+  attributes.license = reinterpret_cast<std::uintptr_t>(kLicense.data());
+  kName.copy(attributes.prog_name, kName.size());
+  constexpr int kMostTries = 5;  // EAGAIN: a signal came while the verifier was at work
+  for (int tries = 1;; ++tries) {
+    const long fd = ::syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof attributes);
+    if (fd >= 0) return UniqueFd{static_cast<int>(fd)};  // close-on-exec always
+    if ((errno != EAGAIN && errno != EINTR) || tries == kMostTries)
+      return Error::sys(cat("bpf(BPF_PROG_LOAD) of ", program.size(), " instructions"));
+  }
 }
 
 // The instructions as the verifier left them; none where this is not permitted.
@@ -77,9 +93,6 @@ Result<std::vector<bpf_insn>> translated(int program) {
 
 Result<> attach_device_filter(int cgroup_fd, const std::vector<bpf_insn>& program) {
   constexpr std::string_view kWhat = "attach device filter";
-  // Raising the limit needs CAP_SYS_RESOURCE, and since Linux 5.11 the memory is charged to the
-  // cgroup anyhow: libbpf must not try.
-  libbpf_set_memlock_rlim(0);
   const auto present = TRY_CTX(attached_to(cgroup_fd), kWhat);
   const auto loaded = TRY_CTX(load(program), kWhat);
   const Loaded* ours = nullptr;
