@@ -115,4 +115,19 @@ Result<std::vector<AttachedProgram>> query_device_filters(int cgroup_fd) {
   return list;
 }
 
+Result<std::vector<std::uint32_t>> loaded_device_filters() {
+  std::vector<std::uint32_t> ids;
+  std::uint32_t id = 0;
+  while (true) {
+    const int next = bpf_prog_get_next_id(id, &id);
+    if (next == -ENOENT) return ids;
+    if (next < 0) return failed("bpf(BPF_PROG_GET_NEXT_ID)", next);
+    const UniqueFd program{bpf_prog_get_fd_by_id(id)};
+    if (!program) continue;  // it went away in between
+    bpf_prog_info info{};
+    std::uint32_t size = sizeof info;
+    if (bpf_obj_get_info_by_fd(program.get(), &info, &size) == 0 && info.name == kName) ids.push_back(id);
+  }
+}
+
 }  // namespace wherry::bpf
