@@ -38,6 +38,10 @@ struct ExecRequest {
       0, 1, 2};  // the caller's own; relayed when tty, passed as descriptors otherwise
 };
 
+// What a failed run or exec means to a shell: 127 the program was not found, 126 it cannot be
+// executed, else 125.
+int exit_code_of_failure(const Error& error);
+
 class Pods {
  public:
   static Result<Pods> open(Places places);
@@ -49,6 +53,9 @@ class Pods {
   // As `run`, with the caller's terminal or pipes attached to the primary container from its first
   // byte. Returns its exit code.
   Result<int> run_attached(pod::Pod pod, std::array<int, 3> stdio);
+  // The caller's terminal or pipes and a running container's, from now on. The exit code when it
+  // ended, 0 when the caller typed the detach keys (ctrl-p ctrl-q).
+  Result<int> attach(const Target& target, std::array<int, 3> stdio);
 
   Result<Target> resolve(const std::string& text, const std::string& ns) const;
   Result<std::vector<PodStatus>> list() const;  // from status files: never waits for a worker

@@ -33,6 +33,7 @@ class LineBuffer {
  public:
   Result<> add(std::string_view bytes);
   std::optional<std::string> next();  // without its line end
+  bool empty() const { return bytes_.empty(); }
 
  private:
   std::string bytes_;

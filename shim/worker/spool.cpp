@@ -65,6 +65,11 @@ Result<std::size_t> Spool::read(std::uint64_t from, std::span<char> into) const 
   }
 }
 
+std::uint64_t Spool::first_kept() const {
+  const off_t at = ::lseek(file_.get(), 0, SEEK_DATA);
+  return at < 0 ? size_ : static_cast<std::uint64_t>(at);
+}
+
 void Spool::give_back(std::uint64_t up_to) {
   const std::uint64_t whole = up_to / kPage * kPage;
   if (whole < given_back_ + kGiveBack) return;

@@ -30,6 +30,7 @@ class Spool {
 
   Result<std::size_t> read(std::uint64_t from, std::span<char> into) const;  // 0 at the end
   void give_back(std::uint64_t up_to);  // the memory of what stands before
+  std::uint64_t first_kept() const;     // the first byte whose memory was not given back
   std::uint64_t size() const { return size_; }
   int fd() const { return file_.get(); }
 

@@ -1,0 +1,98 @@
+#include "shim/pods/ending.h"
+
+#include "base/file.h"
+#include "base/process.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "cgroups/cgroups.h"
+#include "runtime/container/container.h"
+#include "shim/protocol/boot_plan.h"
+#include "shim/protocol/exit_record.h"
+#include "shim/protocol/removal.h"
+
+namespace wherry::shim {
+namespace {
+
+Result<UniqueFd> open_state(const Places& places, const std::string& id) {
+  return sys::openat(AT_FDCWD, pod_path(places.state, id), O_RDONLY | O_DIRECTORY);
+}
+
+Result<Shims> shims_in(int state) {
+  const auto json =
+      TRY(parse_json(TRY(read_file_at(state, kStatusFile, 1024 * 1024)), kStatusFile));
+  const auto found = json.find("shims");
+  return found == json.end() ? Shims{} : shims_from_json(*found);
+}
+
+// The keeper's death is seen at once by its pidfd; the lock then says whether that was all.
+void await_process(const ProcessIdentity& who, Deadline deadline) {
+  const auto pidfd = open_pidfd(who);
+  if (pidfd.ok()) sys::poll_one(pidfd.value().get(), POLLIN, deadline).ignore("the lock decides");
+}
+
+}  // namespace
+
+Result<> await_release(const Places& places, const std::string& id, Deadline deadline) {
+  const auto state = open_state(places, id);
+  if (!state.ok()) return {};  // nothing is there to be kept
+  if (!TRY(is_locked_at(state.value().get(), kLockFile))) return {};
+  const auto shims = shims_in(state.value().get());
+  if (shims.ok()) {
+    await_process(shims.value().worker, deadline);
+    await_process(shims.value().keeper, deadline);
+  }
+  const auto lock = lock_file_at(state.value().get(), kLockFile, LockKind::kExclusive, deadline);
+  if (lock.ok() || lock.error().code() == Code::kNotFound) return {};
+  return Error::make(Code::kTimeout,
+                     cat("the shim of pod ", id.substr(0, 12), " does not end: keeper ",
+                         shims.ok() ? shims.value().keeper.pid : 0, ", worker ",
+                         shims.ok() ? shims.value().worker.pid : 0));
+}
+
+Result<> kill_everything(const Places& places, const std::string& id, Deadline deadline) {
+  const auto hierarchies = TRY(cgroups::discover());
+  const auto place = cgroups::Place::open(hierarchies, pod_cgroup(places, id));
+  if (place.ok()) {
+    TRY(place.value().kill());
+    TRY(place.value().wait_empty(deadline));
+  }
+  // A shim that has left the cgroup is in its last steps; one that hangs there is named by its
+  // identity.
+  if (const auto state = open_state(places, id); state.ok()) {
+    if (const auto shims = shims_in(state.value().get()); shims.ok())
+      for (const auto& who : {shims.value().keeper, shims.value().worker})
+        if (const auto pidfd = open_pidfd(who); pidfd.ok())
+          sys::pidfd_send_signal(pidfd.value().get(), SIGKILL).ignore("it has ended by itself");
+  }
+  return await_release(places, id, deadline);
+}
+
+Result<> destroy_remains(const Places& places, const std::string& id, Deadline deadline) {
+  const auto state = open_state(places, id);
+  if (state.ok()) {
+    const auto lock =
+        TRY(lock_file_at(state.value().get(), kLockFile, LockKind::kExclusive, deadline));
+    const auto containers = open_dir_at(state.value().get(), kContainersDir);
+    if (containers.ok()) {
+      for (const auto& name : TRY(list_dir(containers.value().get()))) {
+        const auto record = TRY(open_dir_at(containers.value().get(), name));
+        TRY_CTX(container::destroy(record.get(), cat(pod_cgroup(places, id), "/", name), deadline),
+                cat("destroy container '", name, "'"));
+      }
+    }
+  }
+  const auto hierarchies = TRY(cgroups::discover());
+  const auto place = cgroups::Place::open(hierarchies, pod_cgroup(places, id));
+  if (!place.ok()) return {};
+  TRY(place.value().kill());
+  TRY(place.value().wait_empty(deadline));
+  return place.value().remove(deadline);
+}
+
+Result<> take_away(const Places& places, const pod::Pod& pod, Deadline deadline) {
+  TRY(kill_everything(places, pod.id, deadline));
+  TRY(destroy_remains(places, pod.id, deadline));
+  return remove_pod_files(places.root, places.state, pod.id, pod.ns, pod.name);
+}
+
+}  // namespace wherry::shim

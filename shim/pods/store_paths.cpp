@@ -1,0 +1,167 @@
+#include "shim/pods/store_paths.h"
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "shim/protocol/boot_plan.h"
+#include "shim/protocol/removal.h"
+
+namespace wherry::shim {
+namespace {
+
+constexpr Millis kLedgerWait{10'000};
+constexpr std::size_t kLongestRecord = 16 * 1024 * 1024;
+constexpr std::size_t kIdLength = 64;
+
+bool is_id(const std::string& name) {
+  return name.size() == kIdLength &&
+         name.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+bool exists(const std::string& path) {
+  return sys::fstatat(AT_FDCWD, path).ok();
+}
+
+Result<Json> read_json(const std::string& path) {
+  return parse_json(TRY(read_file_at(AT_FDCWD, path, kLongestRecord)), path);
+}
+
+ContainerStatus unknown_container(const pod::Container& container, bool init) {
+  ContainerStatus status;
+  status.name = container.name;
+  status.image = container.image;
+  status.init = init;
+  status.state = "unknown";
+  return status;
+}
+
+// Nothing but the record is left of it, as after a reboot.
+Result<PodStatus> status_from_record(const Places& places, const std::string& id) {
+  const auto pod = TRY(load_pod(places, id));
+  PodStatus status;
+  status.id = id;
+  status.name = pod.name;
+  status.ns = pod.ns;
+  status.uid = pod.uid;
+  status.created = pod.created;
+  status.phase = "Unknown";
+  status.labels = pod.labels;
+  status.annotations = pod.annotations;
+  for (const auto& container : pod.init_containers)
+    status.containers.push_back(unknown_container(container, true));
+  for (const auto& container : pod.containers)
+    status.containers.push_back(unknown_container(container, false));
+  return status;
+}
+
+// What the worker wrote last is no longer so when nobody keeps the pod.
+void mark_unkept(PodStatus& status, bool has_state) {
+  status.sandbox = has_state ? "NOTREADY" : "NOTFOUND";
+  status.keeper_pid = status.shim_pid = 0;
+  status.ready = false;
+  if (status.phase == "Succeeded" || status.phase == "Failed") return;
+  status.phase = "Unknown";
+  status.reason =
+      has_state ? "its shim is gone" : "it was not kept over the last start of the host";
+  for (auto& container : status.containers) {
+    if (container.state == "exited" || container.state == "waiting") continue;
+    container.state = "unknown";
+    container.ready = false;
+    container.pid = 0;
+  }
+}
+
+}  // namespace
+
+std::string pods_path(const std::string& top) {
+  return cat(top, "/", kPodsDir);
+}
+std::string pod_path(const std::string& top, const std::string& id) {
+  return cat(top, "/", kPodsDir, "/", id);
+}
+std::string pod_cgroup(const Places& places, const std::string& id) {
+  return cat(places.cgroup_parent, "/", id);
+}
+
+Result<> check_name(const std::string& what, const std::string& name) {
+  constexpr std::size_t kLongest = 253;  // of a DNS name, which Kubernetes takes
+  const auto good = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  };
+  if (name.empty() || name.size() > kLongest || !std::all_of(name.begin(), name.end(), good) ||
+      name.front() == '.' || name.front() == '-')
+    return Error::make(Code::kInvalid, cat(what, " ", in_quotes(name),
+                                           " must be 1 to 253 letters, digits, '-', '_' or '.', "
+                                           "and begin with a letter or digit"));
+  return {};
+}
+
+Result<> reserve_name(const Places& places, const pod::Pod& pod,
+                      const std::function<Result<>()>& keep) {
+  const auto ledger = TRY(open_private_dir(cat(places.root, "/", kLedgerDir)));
+  const auto names = TRY(make_dir_at(ledger.get(), kNamesDir, 0700));
+  const auto space = TRY(make_dir_at(names.get(), pod.ns, 0700));
+  const auto lock =
+      TRY(lock_file_at(ledger.get(), kLedgerLock, LockKind::kExclusive, Deadline::in(kLedgerWait)));
+  if (const auto holder = TRY(id_of_name(places, pod.ns, pod.name)))
+    return Error::make(Code::kExists,
+                       cat("the name '", pod.name, "' is taken by pod ", holder->substr(0, 12)))
+        .hint(cat("wherry rm ", pod.name));
+  TRY(replace_file(space.get(), pod.name, pod.id, 0600));
+  auto kept = keep();
+  if (!kept.ok())
+    sys::unlinkat(space.get(), pod.name, 0).ignore("the first error is the one to tell");
+  return kept;
+}
+
+Result<std::optional<std::string>> id_of_name(const Places& places, const std::string& ns,
+                                              const std::string& name) {
+  const auto text = read_file_at(
+      AT_FDCWD, cat(places.root, "/", kLedgerDir, "/", kNamesDir, "/", ns, "/", name), 128);
+  if (!text.ok()) return std::optional<std::string>{};
+  const std::string id{trim(text.value())};
+  if (!is_id(id) || !exists(pod_path(places.root, id))) return std::optional<std::string>{};
+  return std::optional{id};
+}
+
+Result<std::vector<std::string>> all_ids(const Places& places) {
+  std::vector<std::string> ids;
+  const auto dir = sys::openat(AT_FDCWD, pods_path(places.root), O_RDONLY | O_DIRECTORY);
+  if (!dir.ok()) {
+    if (dir.error().code() == Code::kNotFound) return ids;
+    return Error::sys("openat", pods_path(places.root), dir.error().sys_errno());
+  }
+  for (auto& name : TRY(list_dir(dir.value().get())))
+    if (is_id(name)) ids.push_back(std::move(name));
+  return ids;
+}
+
+Result<pod::Pod> load_pod(const Places& places, const std::string& id) {
+  return pod::pod_from_json(TRY(read_json(cat(pod_path(places.root, id), "/", kPodFile))));
+}
+
+Result<PodView> view_pod(const Places& places, const std::string& id) {
+  if (!exists(pod_path(places.root, id)))
+    return Error::make(Code::kNotFound, cat("there is no pod ", id.substr(0, 12)));
+  PodView view;
+  const auto state = sys::openat(AT_FDCWD, pod_path(places.state, id), O_RDONLY | O_DIRECTORY);
+  // The lock first: a status written before its last holder let go is the last one.
+  if (state.ok()) view.alive = TRY(is_locked_at(state.value().get(), kLockFile));
+  auto json = read_json(cat(pod_path(places.state, id), "/", kStatusFile));
+  if (!json.ok()) json = read_json(cat(pod_path(places.root, id), "/", kStatusFile));
+  if (json.ok()) {
+    view.status = TRY(pod_status_from_json(json.value()));
+    if (const auto shims = json.value().find("shims"); shims != json.value().end())
+      view.shims = shims_from_json(*shims);
+  } else {
+    view.status = TRY(status_from_record(places, id));
+    if (view.alive) view.status.phase = "Pending";
+  }
+  if (!view.alive) mark_unkept(view.status, state.ok());
+  return view;
+}
+
+}  // namespace wherry::shim

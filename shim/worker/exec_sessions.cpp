@@ -1,0 +1,133 @@
+#include "shim/worker/exec_sessions.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "base/text.h"
+
+namespace wherry::shim {
+namespace {
+
+constexpr Millis kExecWait{30'000};
+constexpr Millis kLeafWait{2'000};
+
+// A directory or O_PATH descriptor in a container would be a way out of it: /proc/self/fd/N/.. is
+// the host's tree.
+Result<> refuse_ways_out(const std::vector<UniqueFd>& fds) {
+  for (const auto& fd : fds) {
+    const auto st = TRY(sys::fstat(fd.get(), "passed descriptor"));
+    const int flags = ::fcntl(fd.get(), F_GETFL);
+    if (flags < 0) return Error::sys("fcntl(F_GETFL)", "passed descriptor");
+    if (S_ISDIR(st.st_mode) || (flags & O_PATH) != 0)
+      return Error::make(Code::kDenied,
+                         "a directory or O_PATH descriptor may not be passed into a container");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<oci::Process> ExecSessions::process_for(const LiveContainer& container,
+                                               const ExecWanted& wanted) const {
+  if (!container.spec.process) return Error::make(Code::kState, "its config.json is not there");
+  oci::Process process = *container.spec.process;
+  process.args = wanted.argv;
+  process.terminal = wanted.tty;
+  process.console_size.reset();
+  if (wanted.tty && wanted.rows != 0) process.console_size = oci::Box{wanted.rows, wanted.columns};
+  for (const auto& entry : wanted.env) {
+    const auto name = entry.substr(0, entry.find('=') + 1);
+    process.env.erase(std::remove_if(process.env.begin(), process.env.end(),
+                                     [&](const auto& old) { return old.rfind(name, 0) == 0; }),
+                      process.env.end());
+    process.env.push_back(entry);
+  }
+  if (!wanted.cwd.empty()) process.cwd = wanted.cwd;
+  if (!wanted.user.empty()) {
+    // The container's own view of its root; the pidfd says that the number is still its init's.
+    const auto root = TRY(
+        sys::openat(AT_FDCWD, cat("/proc/", container.init.pid, "/root"), O_PATH | O_DIRECTORY));
+    TRY(open_pidfd(container.init));
+    const auto user = TRY(container::resolve_user(root.get(), wanted.user));
+    process.user.uid = user.uid;
+    process.user.gid = user.gid;
+    process.user.additional_gids = user.additional_gids;
+  }
+  return process;
+}
+
+Result<pid_t> ExecSessions::start(LiveContainer& container, ExecWanted wanted, Ended ended) {
+  if (container.exited) return Error::make(Code::kState, "it has exited");
+  if (wanted.argv.empty()) return Error::make(Code::kInvalid, "a command is missing");
+  const std::size_t fds = wanted.tty ? 1 : 3;
+  if (wanted.fds.size() != fds)
+    return Error::make(Code::kInvalid,
+                       cat("it takes ", fds, " descriptors, ", wanted.fds.size(), " were passed"));
+  if (!wanted.tty) TRY(refuse_ways_out(wanted.fds));
+
+  container::ExecOptions options;
+  options.process = TRY(process_for(container, wanted));
+  if (!wanted.tty) options.stdio = {wanted.fds[0].get(), wanted.fds[1].get(), wanted.fds[2].get()};
+  options.clone_parent = context_.keeper.alive();
+  options.seccomp_cache = context_.plan.root + "/seccomp";
+  auto done = TRY(container::exec(container.record_dir.get(), container.spec, std::move(options),
+                                  Deadline::in(kExecWait)));
+
+  Session session;
+  session.container = container.name;
+  session.record_dir = TRY(sys::dup(container.record_dir.get()));
+  session.process = done.process;
+  session.pidfd = std::move(done.pidfd);
+  session.leaf_path = std::move(done.leaf_path);
+  session.ended = std::move(ended);
+  if (wanted.tty)
+    session.relay =
+        TRY(TtyRelay::create(context_.loop, std::move(done.console), std::move(wanted.fds[0])));
+  sessions_.push_back(std::move(session));
+  return sessions_.back().process.pid;
+}
+
+bool ExecSessions::exited(const ChildExit& exit) {
+  const auto found = std::find_if(sessions_.begin(), sessions_.end(), [&](const Session& session) {
+    return session.process.pid == exit.pid &&
+           (exit.start_ticks == 0 || exit.start_ticks == session.process.start_ticks);
+  });
+  if (found == sessions_.end()) return false;
+  end(found, exit_code_of(exit.wait_status));
+  return true;
+}
+
+void ExecSessions::end(std::list<Session>::iterator session, std::optional<int> exit_code) {
+  // Children of its own that it left behind go with its leaf.
+  const auto finished = container::finish_exec(session->record_dir.get(), session->leaf_path,
+                                               Deadline::in(kLeafWait));
+  if (!finished.ok()) LOG(kWarning, "exec: ", finished.error().message());
+  if (session->relay) session->relay->finish(exit_code);
+  const auto ended = std::move(session->ended);
+  sessions_.erase(session);
+  if (ended) ended(exit_code);
+}
+
+bool ExecSessions::any_of(const std::string& container) const {
+  return std::any_of(sessions_.begin(), sessions_.end(),
+                     [&](const auto& session) { return session.container == container; });
+}
+
+void ExecSessions::kill_all_of(const std::string& container) {
+  for (const auto& session : sessions_)
+    if (session.container == container)
+      sys::pidfd_send_signal(session.pidfd.get(), SIGKILL).ignore("it has ended already");
+}
+
+void ExecSessions::forget_all_of(const std::string& container) {
+  for (auto at = sessions_.begin(); at != sessions_.end();) {
+    const auto session = at++;
+    if (session->container == container) end(session, std::nullopt);
+  }
+}
+
+}  // namespace wherry::shim

@@ -1,0 +1,56 @@
+// Processes that were started in running containers by `exec`.
+#pragma once
+#include <array>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "shim/worker/context.h"
+#include "shim/worker/engine.h"
+#include "shim/worker/tty_relay.h"
+
+namespace wherry::shim {
+
+struct ExecWanted {
+  std::vector<std::string> argv, env;
+  std::string user, cwd;
+  bool tty = false;
+  unsigned rows = 0, columns = 0;
+  std::vector<UniqueFd> fds;  // stdin, stdout, stderr; with a terminal: the relay
+};
+
+class ExecSessions {
+ public:
+  using Ended = std::function<void(std::optional<int> exit_code)>;
+
+  explicit ExecSessions(Context& context) : context_{context} {}
+  // kState when the container does not run. `ended` is called once, with the exit code or unknown.
+  Result<pid_t> start(LiveContainer& container, ExecWanted wanted, Ended ended);
+  // Whether the exit was of one of ours.
+  bool exited(const ChildExit& exit);
+  bool any_of(const std::string& container) const;
+  // Init has ended: what did not end with it is killed.
+  void kill_all_of(const std::string& container);
+  void forget_all_of(const std::string& container);  // told as unknown
+
+ private:
+  struct Session {
+    std::string container;
+    UniqueFd record_dir;
+    ProcessIdentity process;
+    UniqueFd pidfd;
+    std::string leaf_path;
+    std::unique_ptr<TtyRelay> relay;
+    Ended ended;
+  };
+  Result<oci::Process> process_for(const LiveContainer& container, const ExecWanted& wanted) const;
+  void end(std::list<Session>::iterator session, std::optional<int> exit_code);
+  Context& context_;
+  std::list<Session> sessions_;
+};
+
+}  // namespace wherry::shim

@@ -1,0 +1,23 @@
+// What a container of the pod finds around it on this host: volumes, files of the pod, devices,
+// namespaces.
+#pragma once
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "runtime/pod/to_spec.h"
+#include "shim/worker/context.h"
+
+namespace wherry::shim {
+
+struct Prepared {
+  pod::Surroundings around;  // without user, rootfs and namespaces
+  std::vector<UniqueFd>
+      opened;  // what `around` names as /proc/self/fd/N: to be kept until the container is created
+};
+
+// hosts, hostname, resolv.conf and the volumes of the pod; once, before its first container.
+Result<> prepare_pod_files(const Context& context);
+Result<Prepared> prepare_surroundings(const Context& context, const pod::Container& container);
+
+}  // namespace wherry::shim
