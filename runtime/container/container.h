@@ -19,12 +19,13 @@
 
 namespace wherry::container {
 
-// What the record directory's record.json says: a hint that tells where to look, never the truth about a process.
+// What the record directory's record.json says: a hint that tells where to look, never the truth
+// about a process.
 struct Record {
   std::string id, bundle;
-  ProcessIdentity init;       // pid 0: not cloned yet (the record is written before the first resource)
-  std::string cgroup;         // path below each hierarchy's root
-  std::string created;        // RFC 3339
+  ProcessIdentity init;  // pid 0: not cloned yet (the record is written before the first resource)
+  std::string cgroup;    // path below each hierarchy's root
+  std::string created;   // RFC 3339
   std::map<std::string, std::string> annotations;
   std::string oci_version;
   bool terminal = false;
@@ -32,39 +33,43 @@ struct Record {
 };
 
 struct CreateOptions {
-  std::string id;             // checked: [A-Za-z0-9_][A-Za-z0-9_.+-]*, at most 255 (SEC-54)
-  std::string bundle;         // absolute; relative paths of the spec start here
-  int record_dir = -1;        // 0700 directory that is the container's own; record.json, gate and result come here
-  UniqueFd root_mount;        // detached mount to be the root (an overlay); else root.path of the spec is bound
-  std::array<int, 3> stdio{0, 1, 2};  // what the payload gets as 0, 1, 2 (without a terminal); -1: /dev/null
+  std::string id;      // checked: [A-Za-z0-9_][A-Za-z0-9_.+-]*, at most 255 (SEC-54)
+  std::string bundle;  // absolute; relative paths of the spec start here
+  int record_dir =
+      -1;  // 0700 directory that is the container's own; record.json, gate and result come here
+  UniqueFd root_mount;  // detached mount to be the root (an overlay); else root.path of the spec is
+                        // bound
+  std::array<int, 3> stdio{
+      0, 1, 2};  // what the payload gets as 0, 1, 2 (without a terminal); -1: /dev/null
   unsigned preserve_fds = 0;  // 3 .. 2+N are passed on
   bool clone_parent = false;  // the child becomes a child of our own parent (the keeper)
   bool no_new_keyring = false;
-  std::string cgroup_default; // when the spec has no cgroupsPath
-  std::string seccomp_cache;  // directory for compiled filters; "" compiles each time
+  std::string cgroup_default;  // when the spec has no cgroupsPath
+  std::string seccomp_cache;   // directory for compiled filters; "" compiles each time
 };
 
 struct Created {
   ProcessIdentity init;
   UniqueFd pidfd;
-  UniqueFd console;           // pty master, when process.terminal
+  UniqueFd console;  // pty master, when process.terminal
 };
 
 // Everything up to the gate. A failure leaves nothing: no process, cgroup, mount or record file.
 Result<Created> create(const oci::Spec& spec, CreateOptions options, Deadline deadline);
 
-// Opens the gate and waits until the payload has been exec'd; the child's own failure arrives whole. kState when init is
-// dead or was started already. `pidfd` may be -1.
+// Opens the gate and waits until the payload has been exec'd; the child's own failure arrives
+// whole. kState when init is dead or was started already. `pidfd` may be -1.
 Result<> start(int record_dir, Deadline deadline);
 
-Result<Record> load_record(int record_dir);           // kNotFound, or kInvalid when it cannot be read
+Result<Record> load_record(int record_dir);  // kNotFound, or kInvalid when it cannot be read
 // Ask the kernel: created (alive and behind the gate), running, paused or stopped.
 Result<oci::State> state(int record_dir);
 // To init by pidfd; `all` to every process of the cgroup. kState when it is not running.
 enum class Reach : std::uint8_t { kInit, kAll };
 Result<> kill(int record_dir, int signum, Reach reach);
-// Kills what lives, removes the cgroup and the files create() made in the record directory. Idempotent; works on a
-// half-made container and with an unreadable record (then `fallback_cgroup` is used when it is not empty).
+// Kills what lives, removes the cgroup and the files create() made in the record directory.
+// Idempotent; works on a half-made container and with an unreadable record (then `fallback_cgroup`
+// is used when it is not empty).
 Result<> destroy(int record_dir, const std::string& fallback_cgroup, Deadline deadline);
 
 struct ExecOptions {
@@ -78,17 +83,20 @@ struct Executed {
   ProcessIdentity process;
   UniqueFd pidfd;
   UniqueFd console;
-  UniqueFd leaf_cgroup;        // v2 directory of the exec's own leaf: cgroup.kill there ends it with all its children
+  UniqueFd leaf_cgroup;  // v2 directory of the exec's own leaf: cgroup.kill there ends it with all
+                         // its children
   std::string leaf_path;
 };
-// A second process in a running container, in a leaf cgroup of its own. Returns when the payload has been exec'd.
-// kState once init has exited.
-Result<Executed> exec(int record_dir, const oci::Spec& spec, ExecOptions options, Deadline deadline);
+// A second process in a running container, in a leaf cgroup of its own. Returns when the payload
+// has been exec'd. kState once init has exited.
+Result<Executed> exec(int record_dir, const oci::Spec& spec, ExecOptions options,
+                      Deadline deadline);
 // Removes an exec's leaf cgroup after its end (kills what is left in it).
 Result<> finish_exec(int record_dir, const std::string& leaf_path, Deadline deadline);
 
-// The environment, user, groups and so on of `spec` need the root of the container only when they name a user: these
-// resolve "user", "user:group", "1000:1000" in /etc/passwd and /etc/group below `rootfd` by the rules of SEC-32, SEC-33.
+// The environment, user, groups and so on of `spec` need the root of the container only when they
+// name a user: these resolve "user", "user:group", "1000:1000" in /etc/passwd and /etc/group below
+// `rootfd` by the rules of SEC-32, SEC-33.
 struct ResolvedUser {
   std::uint32_t uid = 0, gid = 0;
   std::vector<std::uint32_t> additional_gids;

@@ -1,4 +1,5 @@
-// What is done to a container that exists: state, kill, destroy. Truth comes from the kernel, the record says where to look.
+// What is done to a container that exists: state, kill, destroy. Truth comes from the kernel, the
+// record says where to look.
 #include <fcntl.h>
 #include <signal.h>
 
@@ -15,7 +16,9 @@ namespace wherry::container {
 namespace {
 
 // Behind the gate: somebody still has its FIFO open for reading.
-bool waits_at_gate(int record_dir) { return sys::openat(record_dir, kGateFile, O_WRONLY | O_NONBLOCK | O_NOFOLLOW).ok(); }
+bool waits_at_gate(int record_dir) {
+  return sys::openat(record_dir, kGateFile, O_WRONLY | O_NONBLOCK | O_NOFOLLOW).ok();
+}
 
 Result<std::optional<cgroups::Place>> find_place(const std::string& path) {
   const auto hierarchies = TRY(cgroups::discover());
@@ -31,12 +34,14 @@ Result<> kill_all(const std::string& cgroup, int signum) {
   if (signum == SIGKILL) return place->kill();
   for (const pid_t pid : TRY(place->processes())) {
     const auto pidfd = sys::pidfd_open(pid);
-    if (pidfd.ok()) sys::pidfd_send_signal(pidfd.value().get(), signum).ignore("it may end meanwhile");
+    if (pidfd.ok())
+      sys::pidfd_send_signal(pidfd.value().get(), signum).ignore("it may end meanwhile");
   }
   return {};
 }
 
-// An init that shares no cgroup we know of (killed between clone and placement) still has its identity.
+// An init that shares no cgroup we know of (killed between clone and placement) still has its
+// identity.
 void kill_init(const ProcessIdentity& init) {
   const auto pidfd = open_pidfd(init);
   if (!pidfd.ok()) return;
@@ -48,7 +53,9 @@ Result<> wait_gone(const ProcessIdentity& init, Deadline deadline) {
   if (!pidfd.ok()) return {};
   if (TRY(sys::poll_one(pidfd.value().get(), POLLIN, deadline)) != 0) return {};
   const auto state = process_state(init.pid);
-  return Error::make(Code::kTimeout, cat("process ", init.pid, " does not end", state.ok() && state.value() == 'D' ? " (in uninterruptible sleep)" : ""));
+  return Error::make(Code::kTimeout,
+                     cat("process ", init.pid, " does not end",
+                         state.ok() && state.value() == 'D' ? " (in uninterruptible sleep)" : ""));
 }
 
 }  // namespace
@@ -80,7 +87,8 @@ Result<> kill(int record_dir, int signum, Reach reach) {
   const auto pidfd = open_pidfd(record.init);
   if (!pidfd.ok()) return Error::make(Code::kState, "it is not running");
   auto sent = sys::pidfd_send_signal(pidfd.value().get(), signum);
-  if (!sent.ok() && sent.error().sys_errno() == ESRCH) return Error::make(Code::kState, "it is not running");
+  if (!sent.ok() && sent.error().sys_errno() == ESRCH)
+    return Error::make(Code::kState, "it is not running");
   return sent;
 }
 

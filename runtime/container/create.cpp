@@ -23,20 +23,25 @@ Result<std::string> cgroup_path(const oci::Spec& spec, const CreateOptions& opti
   auto path = spec.linux_->cgroups_path;
   if (path.empty()) path = options.cgroup_default;
   if (path.find(':') != std::string::npos && !path.starts_with('/'))
-    return Error::make(Code::kUnsupported, cat("linux.cgroupsPath: '", path, "' is a systemd unit; this runtime manages cgroups itself and takes a path"));
+    return Error::make(
+        Code::kUnsupported,
+        cat("linux.cgroupsPath: '", path,
+            "' is a systemd unit; this runtime manages cgroups itself and takes a path"));
   if (!path.starts_with('/')) path.insert(0, "/");
   TRY_CTX(cgroups::check_path(path), "linux.cgroupsPath");
   return path;
 }
 
 // Limits and the device filter are in force before there is a process that they could miss.
-Result<cgroups::Place> make_place(const oci::Spec& spec, const cgroups::Hierarchies& hierarchies, const std::string& path,
+Result<cgroups::Place> make_place(const oci::Spec& spec, const cgroups::Hierarchies& hierarchies,
+                                  const std::string& path,
                                   const std::vector<std::string>& controllers) {
   const oci::Resources none;
   const auto& resources = spec.linux_->resources ? *spec.linux_->resources : none;
   const auto writes = TRY(cgroups::to_writes(resources, hierarchies));
   // Deny by default, also when the spec has no list (GHSA-g54h-m393-cpwq).
-  const auto program = TRY_CTX(bpf::compile_device_rules(with_default_devices(resources.devices)), "linux.resources.devices");
+  const auto program = TRY_CTX(bpf::compile_device_rules(with_default_devices(resources.devices)),
+                               "linux.resources.devices");
   auto place = TRY(cgroups::Place::create(hierarchies, path, controllers));
   auto limit = [&]() -> Result<> {
     TRY(place.apply(writes));
@@ -55,7 +60,8 @@ struct Fifos {
 
 Result<Fifos> make_fifos(int record_dir) {
   Fifos fifos;
-  for (auto [name, fd] : {std::pair{kGateFile, &fifos.gate}, std::pair{kResultFile, &fifos.result}}) {
+  for (auto [name, fd] :
+       {std::pair{kGateFile, &fifos.gate}, std::pair{kResultFile, &fifos.result}}) {
     TRY(sys::mknodat(record_dir, name, S_IFIFO | 0600, 0));
     // Read-write: opening never blocks, and the end of start cannot be mistaken for an answer.
     *fd = TRY(sys::openat(record_dir, name, O_RDWR | O_NOFOLLOW));
@@ -63,8 +69,10 @@ Result<Fifos> make_fifos(int record_dir) {
   return fifos;
 }
 
-Result<Created> launch_behind_gate(const oci::Spec& spec, CreateOptions& options, const cgroups::Hierarchies& hierarchies,
-                                   const std::vector<std::string>& controllers, const cgroups::Place& place, Record& record, Deadline deadline) {
+Result<Created> launch_behind_gate(const oci::Spec& spec, CreateOptions& options,
+                                   const cgroups::Hierarchies& hierarchies,
+                                   const std::vector<std::string>& controllers,
+                                   const cgroups::Place& place, Record& record, Deadline deadline) {
   auto planned = TRY(make_plan({spec, options, hierarchies, controllers}, deadline));
   UniqueFd null;
   TRY(plan_stdio(options.stdio, planned.plan, null));
@@ -73,7 +81,8 @@ Result<Created> launch_behind_gate(const oci::Spec& spec, CreateOptions& options
   auto fifos = TRY(make_fifos(options.record_dir));
   planned.plan.gate = std::move(fifos.gate);
   planned.plan.result = std::move(fifos.result);
-  Launch launch{std::move(planned.plan), planned.clone_flags, place.unified_fd(), std::move(planned.pid_namespace), options.clone_parent};
+  Launch launch{std::move(planned.plan), planned.clone_flags, place.unified_fd(),
+                std::move(planned.pid_namespace), options.clone_parent};
   auto child = TRY(launch_child(launch, deadline));
   auto finish = [&]() -> Result<> {
     FAULT_POINT("create.record");
@@ -108,10 +117,12 @@ Result<Created> create(const oci::Spec& spec, CreateOptions options, Deadline de
   FAULT_POINT("create.announced");
   const int record_dir = options.record_dir;
   auto build = [&]() -> Result<Created> {
-    const auto controllers = cgroups::needed_controllers(spec.linux_->resources.value_or(oci::Resources{}));
+    const auto controllers =
+        cgroups::needed_controllers(spec.linux_->resources.value_or(oci::Resources{}));
     auto place = TRY(make_place(spec, hierarchies, record.cgroup, controllers));
     FAULT_POINT("create.placed");
-    auto created = launch_behind_gate(spec, options, hierarchies, controllers, place, record, deadline);
+    auto created =
+        launch_behind_gate(spec, options, hierarchies, controllers, place, record, deadline);
     if (!created.ok()) {
       place.kill().ignore("the first error is the one to tell");
       place.remove(Deadline::in(kUndoTime)).ignore("the first error is the one to tell");

@@ -15,20 +15,31 @@
 namespace wherry::container {
 namespace {
 
-// The namespaces that init has of its own, as setns(2) takes them from its pidfd (Linux 5.8). The PID namespace is not
-// among them: the creator visits it for the clone.
+// The namespaces that init has of its own, as setns(2) takes them from its pidfd (Linux 5.8). The
+// PID namespace is not among them: the creator visits it for the clone.
 int own_namespaces(const oci::Spec& spec) {
   int flags = 0;
   for (const auto& ns : spec.linux_->namespaces) {
     switch (ns.type) {
-      case oci::NamespaceType::kNetwork: flags |= CLONE_NEWNET; break;
-      case oci::NamespaceType::kMount: flags |= CLONE_NEWNS; break;
-      case oci::NamespaceType::kIpc: flags |= CLONE_NEWIPC; break;
-      case oci::NamespaceType::kUts: flags |= CLONE_NEWUTS; break;
-      case oci::NamespaceType::kCgroup: flags |= CLONE_NEWCGROUP; break;
+      case oci::NamespaceType::kNetwork:
+        flags |= CLONE_NEWNET;
+        break;
+      case oci::NamespaceType::kMount:
+        flags |= CLONE_NEWNS;
+        break;
+      case oci::NamespaceType::kIpc:
+        flags |= CLONE_NEWIPC;
+        break;
+      case oci::NamespaceType::kUts:
+        flags |= CLONE_NEWUTS;
+        break;
+      case oci::NamespaceType::kCgroup:
+        flags |= CLONE_NEWCGROUP;
+        break;
       case oci::NamespaceType::kPid:
       case oci::NamespaceType::kUser:
-      case oci::NamespaceType::kTime: break;
+      case oci::NamespaceType::kTime:
+        break;
     }
   }
   return flags;
@@ -40,7 +51,8 @@ bool has_pid_namespace(const oci::Spec& spec) {
   return false;
 }
 
-Result<Launch> plan_exec(const Record& record, const oci::Spec& spec, const UniqueFd& init, const ExecOptions& options, Deadline deadline) {
+Result<Launch> plan_exec(const Record& record, const oci::Spec& spec, const UniqueFd& init,
+                         const ExecOptions& options, Deadline deadline) {
   Launch launch;
   auto& plan = launch.plan;
   TRY(plan_process(options.process, plan));
@@ -48,31 +60,41 @@ Result<Launch> plan_exec(const Record& record, const oci::Spec& spec, const Uniq
   auto pidfd = TRY(sys::dup(init.get()));
   plan.joins.push_back({std::move(pidfd), own_namespaces(spec), "namespaces of init"});
   plan.id = record.id;
-  plan.new_keyring = false;  // init's session keyring cannot be joined by name from outside; the exec keeps none of ours
+  plan.new_keyring = false;  // init's session keyring cannot be joined by name from outside; the
+                             // exec keeps none of ours
   plan.preserve_fds = options.preserve_fds;
-  if (has_pid_namespace(spec)) launch.pid_namespace = TRY(sys::openat(AT_FDCWD, cat("/proc/", record.init.pid, "/ns/pid"), O_RDONLY));
+  if (has_pid_namespace(spec))
+    launch.pid_namespace =
+        TRY(sys::openat(AT_FDCWD, cat("/proc/", record.init.pid, "/ns/pid"), O_RDONLY));
   launch.clone_parent = options.clone_parent;
   return launch;
 }
 
-Error not_running() { return Error::make(Code::kState, "it is not running"); }
+Error not_running() {
+  return Error::make(Code::kState, "it is not running");
+}
 
 // After kReady: the end of the channel is execve, anything else is the child's failure.
 Result<> let_go(const Launched& child, Deadline deadline) {
   TRY(child.channel.send({.step = init::Step::kRecorded, .text = {}, .fd = {}}));
   const auto last = child.channel.receive(deadline);
-  if (last.ok()) return Error::make(Code::kProtocol, cat("message '", to_string(last.value().step), "' out of its turn"));
+  if (last.ok())
+    return Error::make(Code::kProtocol,
+                       cat("message '", to_string(last.value().step), "' out of its turn"));
   if (last.error().code() == Code::kProtocol) return {};  // the end, without a word
-  return Error::rebuilt(last.error().code(), last.error().sys_errno(), last.error().message()).step(last.error().step());
+  return Error::rebuilt(last.error().code(), last.error().sys_errno(), last.error().message())
+      .step(last.error().step());
 }
 
 }  // namespace
 
-Result<Executed> exec(int record_dir, const oci::Spec& spec, ExecOptions options, Deadline deadline) {
+Result<Executed> exec(int record_dir, const oci::Spec& spec, ExecOptions options,
+                      Deadline deadline) {
   const auto record = TRY(load_record(record_dir));
   auto init = open_pidfd(record.init);
   if (!init.ok()) return not_running();
-  if (sys::openat(record_dir, kGateFile, O_WRONLY | O_NONBLOCK | O_NOFOLLOW).ok()) return Error::make(Code::kState, "it has not been started");
+  if (sys::openat(record_dir, kGateFile, O_WRONLY | O_NONBLOCK | O_NOFOLLOW).ok())
+    return Error::make(Code::kState, "it has not been started");
   auto launch = TRY(plan_exec(record, spec, *init, options, deadline));
   UniqueFd null;
   TRY(plan_stdio(options.stdio, launch.plan, null));
@@ -92,11 +114,13 @@ Result<Executed> exec(int record_dir, const oci::Spec& spec, ExecOptions options
       abandon(child, deadline);
       return std::move(gone).error();
     }
-    return Executed{std::move(identity).value(), std::move(child.pidfd), std::move(child.console), std::move(leaf), leaf_path};
+    return Executed{std::move(identity).value(), std::move(child.pidfd), std::move(child.console),
+                    std::move(leaf), leaf_path};
   };
   auto executed = run();
   if (executed.ok()) return executed;
-  finish_exec(record_dir, leaf_path, Deadline::in(Millis{5000})).ignore("the first error is the one to tell");
+  finish_exec(record_dir, leaf_path, Deadline::in(Millis{5000}))
+      .ignore("the first error is the one to tell");
   // init may have ended meanwhile, with its namespaces: that is the better answer.
   if (!open_pidfd(record.init).ok()) return not_running();
   return executed;
@@ -105,7 +129,8 @@ Result<Executed> exec(int record_dir, const oci::Spec& spec, ExecOptions options
 Result<> finish_exec(int, const std::string& leaf_path, Deadline deadline) {
   const auto hierarchies = TRY(cgroups::discover());
   auto leaf = cgroups::Place::open(hierarchies, leaf_path);
-  if (!leaf.ok()) return leaf.error().code() == Code::kNotFound ? Result<>{} : Result<>{std::move(leaf).error()};
+  if (!leaf.ok())
+    return leaf.error().code() == Code::kNotFound ? Result<>{} : Result<>{std::move(leaf).error()};
   TRY(leaf->kill());
   TRY(leaf->wait_empty(deadline));
   return leaf->remove(deadline);

@@ -19,7 +19,8 @@
 namespace wherry::container {
 namespace {
 
-// setns(2) into a PID namespace moves only children made later, so the creator goes there for the clone and comes back.
+// setns(2) into a PID namespace moves only children made later, so the creator goes there for the
+// clone and comes back.
 class PidNamespaceVisit {
  public:
   static Result<PidNamespaceVisit> enter(const UniqueFd& there) {
@@ -38,30 +39,39 @@ class PidNamespaceVisit {
   UniqueFd home_;
 };
 
-// ENOSPC of clone3 is a limit on namespaces or pid namespaces nested too deep; the error names which it may be (REL-39).
+// ENOSPC of clone3 is a limit on namespaces or pid namespaces nested too deep; the error names
+// which it may be (REL-39).
 Error explain_clone(Error error, std::uint64_t flags) {
   const int err = error.sys_errno();
-  if (err == EAGAIN) return std::move(error).hint("pids.max of the cgroup, RLIMIT_NPROC or kernel.pid_max is reached");
+  if (err == EAGAIN)
+    return std::move(error).hint(
+        "pids.max of the cgroup, RLIMIT_NPROC or kernel.pid_max is reached");
   if (err != ENOSPC && err != EUSERS) return error;
   struct Limit {
     std::uint64_t flag;
     const char* name;
   };
-  constexpr std::array kLimits = {Limit{CLONE_NEWNS, "mnt"}, Limit{CLONE_NEWPID, "pid"}, Limit{CLONE_NEWNET, "net"}, Limit{CLONE_NEWIPC, "ipc"}, Limit{CLONE_NEWUTS, "uts"}};
+  constexpr std::array kLimits = {Limit{CLONE_NEWNS, "mnt"}, Limit{CLONE_NEWPID, "pid"},
+                                  Limit{CLONE_NEWNET, "net"}, Limit{CLONE_NEWIPC, "ipc"},
+                                  Limit{CLONE_NEWUTS, "uts"}};
   std::string text = "a limit is reached:";
   for (const auto& limit : kLimits) {
     if ((flags & limit.flag) == 0) continue;
     const auto name = cat("user.max_", limit.name, "_namespaces");
-    const auto value = read_file_at(AT_FDCWD, cat("/proc/sys/user/max_", limit.name, "_namespaces"), 64);
+    const auto value =
+        read_file_at(AT_FDCWD, cat("/proc/sys/user/max_", limit.name, "_namespaces"), 64);
     text += cat(" ", name, " = ", value.ok() ? trim(value.value()) : std::string_view{"?"});
   }
-  return std::move(error).context(text).hint("raise the sysctl whose number of namespaces is used up; pid namespaces nest 32 deep at the most");
+  return std::move(error).context(text).hint(
+      "raise the sysctl whose number of namespaces is used up; pid namespaces nest 32 deep at the "
+      "most");
 }
 
 Result<Cloned> clone_child(Launch& launch) {
   auto visit = TRY(PidNamespaceVisit::enter(launch.pid_namespace));
   CloneArgs args;
-  args.flags = launch.clone_flags | (launch.clone_parent ? static_cast<std::uint64_t>(CLONE_PARENT) : 0);
+  args.flags =
+      launch.clone_flags | (launch.clone_parent ? static_cast<std::uint64_t>(CLONE_PARENT) : 0);
   args.cgroup_fd = launch.cgroup_fd;
   auto cloned = clone_process(args);
   if (cloned.ok() && cloned->pid == 0) return cloned;
@@ -74,7 +84,8 @@ Result<Cloned> clone_child(Launch& launch) {
 }
 
 Result<> converse(Launched& child, bool terminal, Deadline deadline) {
-  init::Sequence sequence{terminal ? init::Sequence::Terminal::kYes : init::Sequence::Terminal::kNo};
+  init::Sequence sequence{terminal ? init::Sequence::Terminal::kYes
+                                   : init::Sequence::Terminal::kNo};
   while (true) {
     auto message = TRY(child.channel.receive(deadline));
     TRY(sequence.accept(message.step));
@@ -104,12 +115,15 @@ Result<Launched> launch_child(Launch& launch, Deadline deadline) {
 
 void abandon(const Launched& child, Deadline deadline) {
   sys::pidfd_send_signal(child.pidfd.get(), SIGKILL).ignore("it may be gone already");
-  sys::poll_one(child.pidfd.get(), POLLIN, deadline.sooner(Millis{5000})).ignore("the cgroup's removal waits as well");
-  sys::waitid_pidfd(child.pidfd.get(), WEXITED | WNOHANG).ignore("with CLONE_PARENT it is not ours to reap");
+  sys::poll_one(child.pidfd.get(), POLLIN, deadline.sooner(Millis{5000}))
+      .ignore("the cgroup's removal waits as well");
+  sys::waitid_pidfd(child.pidfd.get(), WEXITED | WNOHANG)
+      .ignore("with CLONE_PARENT it is not ours to reap");
 }
 
 void remove_files(int record_dir) {
-  for (const auto* name : {kGateFile, kResultFile, kRecordFile}) sys::unlinkat(record_dir, name, 0).ignore("it may not be there");
+  for (const auto* name : {kGateFile, kResultFile, kRecordFile})
+    sys::unlinkat(record_dir, name, 0).ignore("it may not be there");
 }
 
 std::vector<oci::DeviceRule> with_default_devices(const std::vector<oci::DeviceRule>& rules) {
@@ -123,7 +137,8 @@ std::vector<oci::DeviceRule> with_default_devices(const std::vector<oci::DeviceR
     rule.access = "rwm";
     all.push_back(rule);
   };
-  for (const std::int64_t minor : {3, 5, 7, 8, 9}) allow(1, minor);  // null, zero, full, random, urandom
+  for (const std::int64_t minor : {3, 5, 7, 8, 9})
+    allow(1, minor);         // null, zero, full, random, urandom
   allow(5, 0);               // tty
   allow(5, 1);               // console
   allow(5, 2);               // ptmx

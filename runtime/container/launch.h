@@ -28,8 +28,8 @@ void abandon(const Launched& child, Deadline deadline);
 
 void remove_files(int record_dir);  // record.json, gate, result
 
-// runtime-spec, "Allowed Device list": the default devices work whatever the list says; so do the container's pseudo
-// terminals.
+// runtime-spec, "Allowed Device list": the default devices work whatever the list says; so do the
+// container's pseudo terminals.
 std::vector<oci::DeviceRule> with_default_devices(const std::vector<oci::DeviceRule>& rules);
 
 }  // namespace wherry::container

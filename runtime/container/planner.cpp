@@ -22,14 +22,22 @@ using oci::NamespaceType;
 
 int clone_flag(NamespaceType type) {
   switch (type) {
-    case NamespaceType::kPid: return CLONE_NEWPID;
-    case NamespaceType::kNetwork: return CLONE_NEWNET;
-    case NamespaceType::kMount: return CLONE_NEWNS;
-    case NamespaceType::kIpc: return CLONE_NEWIPC;
-    case NamespaceType::kUts: return CLONE_NEWUTS;
-    case NamespaceType::kUser: return CLONE_NEWUSER;
-    case NamespaceType::kCgroup: return CLONE_NEWCGROUP;
-    case NamespaceType::kTime: return 0x80;  // CLONE_NEWTIME (Linux 5.6)
+    case NamespaceType::kPid:
+      return CLONE_NEWPID;
+    case NamespaceType::kNetwork:
+      return CLONE_NEWNET;
+    case NamespaceType::kMount:
+      return CLONE_NEWNS;
+    case NamespaceType::kIpc:
+      return CLONE_NEWIPC;
+    case NamespaceType::kUts:
+      return CLONE_NEWUTS;
+    case NamespaceType::kUser:
+      return CLONE_NEWUSER;
+    case NamespaceType::kCgroup:
+      return CLONE_NEWCGROUP;
+    case NamespaceType::kTime:
+      return 0x80;  // CLONE_NEWTIME (Linux 5.6)
   }
   return 0;
 }
@@ -37,7 +45,9 @@ int clone_flag(NamespaceType type) {
 Result<UniqueFd> open_namespace(const oci::Namespace& ns) {
   auto fd = TRY(sys::openat(AT_FDCWD, ns.path, O_RDONLY | O_NOCTTY));
   const int type = ::ioctl(fd.get(), NS_GET_NSTYPE);
-  if (type != clone_flag(ns.type)) return Error::make(Code::kInvalid, cat("'", ns.path, "' is not a ", oci::to_string(ns.type), " namespace"));
+  if (type != clone_flag(ns.type))
+    return Error::make(Code::kInvalid,
+                       cat("'", ns.path, "' is not a ", oci::to_string(ns.type), " namespace"));
   return fd;
 }
 
@@ -61,11 +71,14 @@ Result<> plan_namespaces(const oci::Linux& linux_, Planned& planned) {
 }
 
 // Controllers that are mounted together are one mount of the view.
-mount::CgroupView cgroup_view(const cgroups::Hierarchies& hierarchies, const std::vector<std::string>& controllers) {
+mount::CgroupView cgroup_view(const cgroups::Hierarchies& hierarchies,
+                              const std::vector<std::string>& controllers) {
   std::map<std::string, std::string> by_mount_point;
   for (const auto& [controller, mount_point] : hierarchies.v1) {
     // The v2 name of blkio is io.
-    const auto name = controller == "blkio" ? std::string{"io"} : controller == "cpuacct" ? std::string{"cpu"} : controller;
+    const auto name = controller == "blkio"     ? std::string{"io"}
+                      : controller == "cpuacct" ? std::string{"cpu"}
+                                                : controller;
     if (std::find(controllers.begin(), controllers.end(), name) == controllers.end()) continue;
     auto& names = by_mount_point[mount_point];
     names += names.empty() ? controller : "," + controller;
@@ -82,13 +95,16 @@ Result<> plan_root(const PlanInputs& inputs, Planned& planned) {
     root.root = std::move(inputs.options.root_mount);
   } else {
     const auto& path = spec.root->path;
-    root.root = TRY(mount::clone_root(path.starts_with('/') ? path : cat(inputs.options.bundle, "/", path)));
+    root.root = TRY(
+        mount::clone_root(path.starts_with('/') ? path : cat(inputs.options.bundle, "/", path)));
   }
   root.read_only = spec.root->readonly;
   if (!spec.linux_->rootfs_propagation.empty())
-    std::tie(root.propagation, root.propagation_recursive) = TRY_CTX(mount::parse_propagation(spec.linux_->rootfs_propagation), "linux.rootfsPropagation");
+    std::tie(root.propagation, root.propagation_recursive) = TRY_CTX(
+        mount::parse_propagation(spec.linux_->rootfs_propagation), "linux.rootfsPropagation");
   root.mounts = TRY(mount::plan_mounts(spec.mounts, inputs.options.bundle));
-  if (inputs.hierarchies.driver == cgroups::Driver::kHybrid) root.cgroups = cgroup_view(inputs.hierarchies, inputs.controllers);
+  if (inputs.hierarchies.driver == cgroups::Driver::kHybrid)
+    root.cgroups = cgroup_view(inputs.hierarchies, inputs.controllers);
   root.devices = spec.linux_->devices;
   root.masked_paths = spec.linux_->masked_paths;
   root.readonly_paths = spec.linux_->readonly_paths;
@@ -97,38 +113,55 @@ Result<> plan_root(const PlanInputs& inputs, Planned& planned) {
 }
 
 Result<int> rlimit_number(const std::string& type) {
-  static const std::map<std::string_view, int> kLimits = {
-      {"RLIMIT_AS", RLIMIT_AS},         {"RLIMIT_CORE", RLIMIT_CORE},       {"RLIMIT_CPU", RLIMIT_CPU},
-      {"RLIMIT_DATA", RLIMIT_DATA},     {"RLIMIT_FSIZE", RLIMIT_FSIZE},     {"RLIMIT_LOCKS", RLIMIT_LOCKS},
-      {"RLIMIT_MEMLOCK", RLIMIT_MEMLOCK}, {"RLIMIT_MSGQUEUE", RLIMIT_MSGQUEUE}, {"RLIMIT_NICE", RLIMIT_NICE},
-      {"RLIMIT_NOFILE", RLIMIT_NOFILE}, {"RLIMIT_NPROC", RLIMIT_NPROC},     {"RLIMIT_RSS", RLIMIT_RSS},
-      {"RLIMIT_RTPRIO", RLIMIT_RTPRIO}, {"RLIMIT_RTTIME", RLIMIT_RTTIME},   {"RLIMIT_SIGPENDING", RLIMIT_SIGPENDING},
-      {"RLIMIT_STACK", RLIMIT_STACK}};
+  static const std::map<std::string_view, int> kLimits = {{"RLIMIT_AS", RLIMIT_AS},
+                                                          {"RLIMIT_CORE", RLIMIT_CORE},
+                                                          {"RLIMIT_CPU", RLIMIT_CPU},
+                                                          {"RLIMIT_DATA", RLIMIT_DATA},
+                                                          {"RLIMIT_FSIZE", RLIMIT_FSIZE},
+                                                          {"RLIMIT_LOCKS", RLIMIT_LOCKS},
+                                                          {"RLIMIT_MEMLOCK", RLIMIT_MEMLOCK},
+                                                          {"RLIMIT_MSGQUEUE", RLIMIT_MSGQUEUE},
+                                                          {"RLIMIT_NICE", RLIMIT_NICE},
+                                                          {"RLIMIT_NOFILE", RLIMIT_NOFILE},
+                                                          {"RLIMIT_NPROC", RLIMIT_NPROC},
+                                                          {"RLIMIT_RSS", RLIMIT_RSS},
+                                                          {"RLIMIT_RTPRIO", RLIMIT_RTPRIO},
+                                                          {"RLIMIT_RTTIME", RLIMIT_RTTIME},
+                                                          {"RLIMIT_SIGPENDING", RLIMIT_SIGPENDING},
+                                                          {"RLIMIT_STACK", RLIMIT_STACK}};
   const auto found = kLimits.find(type);
-  if (found == kLimits.end()) return Error::make(Code::kInvalid, cat("process.rlimits: there is no limit ", in_quotes(type)));
+  if (found == kLimits.end())
+    return Error::make(Code::kInvalid, cat("process.rlimits: there is no limit ", in_quotes(type)));
   return found->second;
 }
 
 bool has_variable(const std::vector<std::string>& env, std::string_view name) {
-  return std::any_of(env.begin(), env.end(), [&](const auto& entry) { return entry.starts_with(name); });
+  return std::any_of(env.begin(), env.end(),
+                     [&](const auto& entry) { return entry.starts_with(name); });
 }
 
 }  // namespace
 
 Result<> plan_process(const oci::Process& process, init::Plan& plan) {
-  if (process.args.empty()) return Error::make(Code::kInvalid, "process.args: it is empty, so there is nothing to run");
+  if (process.args.empty())
+    return Error::make(Code::kInvalid, "process.args: it is empty, so there is nothing to run");
   plan.args = process.args;
   plan.env = process.env;
-  // A shell without HOME misbehaves; runc and crun look it up as well, but an explicit variable is the better way.
-  if (!has_variable(plan.env, "HOME=") && process.user.uid == 0) plan.env.emplace_back("HOME=/root");
+  // A shell without HOME misbehaves; runc and crun look it up as well, but an explicit variable is
+  // the better way.
+  if (!has_variable(plan.env, "HOME=") && process.user.uid == 0)
+    plan.env.emplace_back("HOME=/root");
   plan.cwd = process.cwd;
   plan.uid = process.user.uid;
   plan.gid = process.user.gid;
   plan.umask = static_cast<mode_t>(process.user.umask.value_or(0022));
-  // The primary group belongs to the list: a file closed to its group would be open to "others" (CVE-2022-36109).
+  // The primary group belongs to the list: a file closed to its group would be open to "others"
+  // (CVE-2022-36109).
   plan.groups.assign(process.user.additional_gids.begin(), process.user.additional_gids.end());
-  if (std::find(plan.groups.begin(), plan.groups.end(), plan.gid) == plan.groups.end()) plan.groups.insert(plan.groups.begin(), plan.gid);
-  if (process.capabilities) plan.capabilities = TRY_CTX(capability_sets(*process.capabilities), "process.capabilities");
+  if (std::find(plan.groups.begin(), plan.groups.end(), plan.gid) == plan.groups.end())
+    plan.groups.insert(plan.groups.begin(), plan.gid);
+  if (process.capabilities)
+    plan.capabilities = TRY_CTX(capability_sets(*process.capabilities), "process.capabilities");
   for (const auto& limit : process.rlimits)
     plan.rlimits.emplace_back(TRY(rlimit_number(limit.type)), rlimit{limit.soft, limit.hard});
   plan.no_new_privileges = process.no_new_privileges;
@@ -138,7 +171,8 @@ Result<> plan_process(const oci::Process& process, init::Plan& plan) {
   return {};
 }
 
-Result<> plan_seccomp(const oci::Spec& spec, const std::string& cache, init::Plan& plan, Deadline deadline) {
+Result<> plan_seccomp(const oci::Spec& spec, const std::string& cache, init::Plan& plan,
+                      Deadline deadline) {
   if (!spec.linux_->seccomp) return {};
   auto filter = TRY(compile_seccomp(*spec.linux_->seccomp, cache, deadline));
   plan.seccomp = std::move(filter.instructions);

@@ -1,4 +1,5 @@
-// Spec -> init::Plan: everything that can be parsed, checked, opened or compiled before the process exists.
+// Spec -> init::Plan: everything that can be parsed, checked, opened or compiled before the process
+// exists.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -13,18 +14,20 @@
 
 namespace wherry::container {
 
-// What this version cannot do is refused by the name of its field, before anything is made (TM-4). All of it at once.
+// What this version cannot do is refused by the name of its field, before anything is made (TM-4).
+// All of it at once.
 Result<> refuse_unsupported(const oci::Spec& spec);
 
 struct Planned {
   init::Plan plan;
   std::uint64_t clone_flags = 0;  // new namespaces
-  UniqueFd pid_namespace;         // to be entered by the creator for the clone: setns(2) moves only children there
+  UniqueFd pid_namespace;         // to be entered by the creator for the clone: setns(2) moves only
+                                  // children there
 };
 
 struct PlanInputs {
   const oci::Spec& spec;
-  CreateOptions& options;         // root_mount is moved from
+  CreateOptions& options;  // root_mount is moved from
   const cgroups::Hierarchies& hierarchies;
   const std::vector<std::string>& controllers;  // those that the container has a place in
 };
@@ -32,7 +35,9 @@ Result<Planned> make_plan(const PlanInputs& inputs, Deadline deadline);
 
 // The parts that an exec shares with a create.
 Result<> plan_process(const oci::Process& process, init::Plan& plan);
-Result<> plan_seccomp(const oci::Spec& spec, const std::string& cache, init::Plan& plan, Deadline deadline);
-Result<> plan_stdio(const std::array<int, 3>& stdio, init::Plan& plan, UniqueFd& null);  // `null` must live until the clone
+Result<> plan_seccomp(const oci::Spec& spec, const std::string& cache, init::Plan& plan,
+                      Deadline deadline);
+Result<> plan_stdio(const std::array<int, 3>& stdio, init::Plan& plan,
+                    UniqueFd& null);  // `null` must live until the clone
 
 }  // namespace wherry::container

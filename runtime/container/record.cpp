@@ -12,7 +12,9 @@ namespace {
 constexpr std::int64_t kVersion = 1;
 constexpr std::size_t kLargestRecord = 1U << 20;
 
-bool is_alnum(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+bool is_alnum(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
 
 }  // namespace
 
@@ -23,8 +25,11 @@ Result<> check_id(const std::string& id) {
   };
   if (id.empty()) return wrong("it is empty");
   if (id.size() > kLongest) return wrong("it is longer than 255 bytes");
-  if (!is_alnum(id.front()) && id.front() != '_') return wrong("it must start with a letter, a digit or '_'");
-  if (!std::all_of(id.begin(), id.end(), [](char c) { return is_alnum(c) || std::string_view{"_.+-"}.find(c) != std::string_view::npos; }))
+  if (!is_alnum(id.front()) && id.front() != '_')
+    return wrong("it must start with a letter, a digit or '_'");
+  if (!std::all_of(id.begin(), id.end(), [](char c) {
+        return is_alnum(c) || std::string_view{"_.+-"}.find(c) != std::string_view::npos;
+      }))
     return wrong("only letters, digits and '_.+-' may be in it");
   return {};
 }
@@ -48,7 +53,8 @@ Result<Record> load_record(int record_dir) {
   const auto text = TRY(read_file_at(record_dir, kRecordFile, kLargestRecord));
   const auto json = TRY(parse_json(text, kRecordFile));
   if (json_int_or(json, "v", 0) != kVersion)
-    return Error::make(Code::kInvalid, cat(kRecordFile, ": version ", json_int_or(json, "v", 0), " is not ", kVersion));
+    return Error::make(Code::kInvalid, cat(kRecordFile, ": version ", json_int_or(json, "v", 0),
+                                           " is not ", kVersion));
   Record record;
   record.id = TRY(json_string(json, "id"));
   record.bundle = TRY(json_string(json, "bundle"));

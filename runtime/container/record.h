@@ -1,4 +1,5 @@
-// record.json: what is written before the first resource of a container is made, and where to look for it afterwards.
+// record.json: what is written before the first resource of a container is made, and where to look
+// for it afterwards.
 #pragma once
 #include "base/result.h"
 #include "runtime/container/container.h"

@@ -44,34 +44,47 @@ void refuse_hooks(const oci::Hooks& hooks, Refusals& out) {
 }
 
 bool has_namespace(const oci::Linux& linux_, oci::NamespaceType type) {
-  return std::any_of(linux_.namespaces.begin(), linux_.namespaces.end(), [&](const auto& ns) { return ns.type == type; });
+  return std::any_of(linux_.namespaces.begin(), linux_.namespaces.end(),
+                     [&](const auto& ns) { return ns.type == type; });
 }
 
-// Sysctls that belong to one namespace (sysctl(2), namespaces(7)); any other would change the host (CVE-2022-0811).
+// Sysctls that belong to one namespace (sysctl(2), namespaces(7)); any other would change the host
+// (CVE-2022-0811).
 Result<> check_sysctl(const std::string& key, const oci::Linux& linux_) {
   const auto needs = [&]() -> std::optional<oci::NamespaceType> {
     const auto starts = [&](std::string_view prefix) { return key.starts_with(prefix); };
     if (starts("net.")) return oci::NamespaceType::kNetwork;
-    if (starts("fs.mqueue.") || starts("kernel.msg") || starts("kernel.sem") || starts("kernel.shm")) return oci::NamespaceType::kIpc;
+    if (starts("fs.mqueue.") || starts("kernel.msg") || starts("kernel.sem") ||
+        starts("kernel.shm"))
+      return oci::NamespaceType::kIpc;
     if (key == "kernel.hostname" || key == "kernel.domainname") return oci::NamespaceType::kUts;
     return std::nullopt;
   }();
-  if (!needs) return Error::make(Code::kInvalid, cat("linux.sysctl: ", in_quotes(key), " belongs to no namespace: it would change the host"));
+  if (!needs)
+    return Error::make(Code::kInvalid, cat("linux.sysctl: ", in_quotes(key),
+                                           " belongs to no namespace: it would change the host"));
   if (has_namespace(linux_, *needs)) return {};
-  return Error::make(Code::kInvalid, cat("linux.sysctl: ", in_quotes(key), " needs a ", oci::to_string(*needs), " namespace of the container's own"));
+  return Error::make(Code::kInvalid,
+                     cat("linux.sysctl: ", in_quotes(key), " needs a ", oci::to_string(*needs),
+                         " namespace of the container's own"));
 }
 
 }  // namespace
 
 Result<> refuse_unsupported(const oci::Spec& spec) {
-  if (!spec.process) return Error::make(Code::kInvalid, "process: a container cannot be made without one");
-  if (!spec.root) return Error::make(Code::kInvalid, "root: a container cannot be made without one");
-  if (!spec.linux_) return Error::make(Code::kInvalid, "linux: a container cannot be made without it");
+  if (!spec.process)
+    return Error::make(Code::kInvalid, "process: a container cannot be made without one");
+  if (!spec.root)
+    return Error::make(Code::kInvalid, "root: a container cannot be made without one");
+  if (!spec.linux_)
+    return Error::make(Code::kInvalid, "linux: a container cannot be made without it");
   Refusals refused;
   refuse_process(*spec.process, refused);
   refuse_linux(*spec.linux_, refused);
   refuse_hooks(spec.hooks, refused);
-  if (!refused.empty()) return Error::make(Code::kUnsupported, cat("not supported by this version: ", join(refused, ", ")));
+  if (!refused.empty())
+    return Error::make(Code::kUnsupported,
+                       cat("not supported by this version: ", join(refused, ", ")));
   // Without one every mount of ours would be the host's.
   if (!has_namespace(*spec.linux_, oci::NamespaceType::kMount))
     return Error::make(Code::kUnsupported, "linux.namespaces: a mount namespace is needed");
@@ -80,7 +93,9 @@ Result<> refuse_unsupported(const oci::Spec& spec) {
     return Error::make(Code::kInvalid, "hostname: it needs a uts namespace of the container's own");
   for (const auto& [key, value] : spec.linux_->sysctl) {
     TRY(check_sysctl(key, *spec.linux_));
-    if (has_control(value)) return Error::make(Code::kInvalid, cat("linux.sysctl: the value of ", in_quotes(key), " has control characters"));
+    if (has_control(value))
+      return Error::make(Code::kInvalid, cat("linux.sysctl: the value of ", in_quotes(key),
+                                             " has control characters"));
   }
   return {};
 }

@@ -24,23 +24,33 @@ constexpr std::string_view kCacheVersion = "1";
 
 Result<std::uint32_t> action_value(const std::string& action, unsigned errno_value) {
   static const std::map<std::string_view, std::uint32_t> kActions = {
-      {"SCMP_ACT_KILL", SCMP_ACT_KILL_THREAD},   {"SCMP_ACT_KILL_THREAD", SCMP_ACT_KILL_THREAD},
-      {"SCMP_ACT_KILL_PROCESS", SCMP_ACT_KILL_PROCESS}, {"SCMP_ACT_TRAP", SCMP_ACT_TRAP},
-      {"SCMP_ACT_ALLOW", SCMP_ACT_ALLOW},        {"SCMP_ACT_LOG", SCMP_ACT_LOG}};
+      {"SCMP_ACT_KILL", SCMP_ACT_KILL_THREAD},
+      {"SCMP_ACT_KILL_THREAD", SCMP_ACT_KILL_THREAD},
+      {"SCMP_ACT_KILL_PROCESS", SCMP_ACT_KILL_PROCESS},
+      {"SCMP_ACT_TRAP", SCMP_ACT_TRAP},
+      {"SCMP_ACT_ALLOW", SCMP_ACT_ALLOW},
+      {"SCMP_ACT_LOG", SCMP_ACT_LOG}};
   if (action == "SCMP_ACT_ERRNO") return SCMP_ACT_ERRNO(errno_value);
   if (action == "SCMP_ACT_TRACE") return SCMP_ACT_TRACE(errno_value);
   const auto found = kActions.find(action);
-  if (found == kActions.end()) return Error::make(Code::kUnsupported, cat("seccomp action ", in_quotes(action), " is not supported"));
+  if (found == kActions.end())
+    return Error::make(Code::kUnsupported,
+                       cat("seccomp action ", in_quotes(action), " is not supported"));
   return found->second;
 }
 
 Result<scmp_compare> operator_value(const std::string& op) {
   static const std::map<std::string_view, scmp_compare> kOperators = {
-      {"SCMP_CMP_NE", SCMP_CMP_NE}, {"SCMP_CMP_LT", SCMP_CMP_LT}, {"SCMP_CMP_LE", SCMP_CMP_LE},
-      {"SCMP_CMP_EQ", SCMP_CMP_EQ}, {"SCMP_CMP_GE", SCMP_CMP_GE}, {"SCMP_CMP_GT", SCMP_CMP_GT},
+      {"SCMP_CMP_NE", SCMP_CMP_NE},
+      {"SCMP_CMP_LT", SCMP_CMP_LT},
+      {"SCMP_CMP_LE", SCMP_CMP_LE},
+      {"SCMP_CMP_EQ", SCMP_CMP_EQ},
+      {"SCMP_CMP_GE", SCMP_CMP_GE},
+      {"SCMP_CMP_GT", SCMP_CMP_GT},
       {"SCMP_CMP_MASKED_EQ", SCMP_CMP_MASKED_EQ}};
   const auto found = kOperators.find(op);
-  if (found == kOperators.end()) return Error::make(Code::kInvalid, cat("seccomp operator ", in_quotes(op), " is unknown"));
+  if (found == kOperators.end())
+    return Error::make(Code::kInvalid, cat("seccomp operator ", in_quotes(op), " is unknown"));
   return found->second;
 }
 
@@ -49,7 +59,9 @@ Result<std::uint32_t> architecture_value(const std::string& name) {
   for (char& c : lower)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
   const auto value = ::seccomp_arch_resolve_name(lower.c_str());
-  if (value == 0) return Error::make(Code::kUnsupported, cat("seccomp architecture ", in_quotes(name), " is unknown to libseccomp"));
+  if (value == 0)
+    return Error::make(Code::kUnsupported,
+                       cat("seccomp architecture ", in_quotes(name), " is unknown to libseccomp"));
   return value;
 }
 
@@ -57,7 +69,8 @@ Result<unsigned> flag_value(const std::string& flag) {
   if (flag == "SECCOMP_FILTER_FLAG_LOG") return unsigned{SECCOMP_FILTER_FLAG_LOG};
   if (flag == "SECCOMP_FILTER_FLAG_SPEC_ALLOW") return unsigned{SECCOMP_FILTER_FLAG_SPEC_ALLOW};
   if (flag == "SECCOMP_FILTER_FLAG_TSYNC") return unsigned{SECCOMP_FILTER_FLAG_TSYNC};
-  return Error::make(Code::kUnsupported, cat("seccomp flag ", in_quotes(flag), " is not supported"));
+  return Error::make(Code::kUnsupported,
+                     cat("seccomp flag ", in_quotes(flag), " is not supported"));
 }
 
 struct Context {
@@ -65,9 +78,12 @@ struct Context {
   ~Context() { ::seccomp_release(raw); }
 };
 
-Result<> failed(int rc, std::string_view call, std::string_view object) { return Error::sys(call, object, -rc); }
+Result<> failed(int rc, std::string_view call, std::string_view object) {
+  return Error::sys(call, object, -rc);
+}
 
-Result<> add_rule(const Context& context, const oci::SeccompRule& rule, std::uint32_t default_action) {
+Result<> add_rule(const Context& context, const oci::SeccompRule& rule,
+                  std::uint32_t default_action) {
   const auto action = TRY(action_value(rule.action, rule.errno_ret.value_or(EPERM)));
   if (action == default_action) return {};  // libseccomp refuses what would change nothing
   std::vector<scmp_arg_cmp> args;
@@ -78,13 +94,18 @@ Result<> add_rule(const Context& context, const oci::SeccompRule& rule, std::uin
     compare.datum_a = arg.value;
     compare.datum_b = arg.value_two;
     for (const auto& other : args)
-      if (other.arg == compare.arg) return Error::make(Code::kUnsupported, cat("seccomp rule for '", rule.names.empty() ? "" : rule.names.front(), "' compares argument ", arg.index, " twice"));
+      if (other.arg == compare.arg)
+        return Error::make(Code::kUnsupported,
+                           cat("seccomp rule for '", rule.names.empty() ? "" : rule.names.front(),
+                               "' compares argument ", arg.index, " twice"));
     args.push_back(compare);
   }
   for (const auto& name : rule.names) {
     const int number = ::seccomp_syscall_resolve_name(name.c_str());
-    if (number == __NR_SCMP_ERROR) continue;  // of another kernel or a newer one: covered by the ENOSYS prologue
-    const int rc = ::seccomp_rule_add_array(context.raw, action, number, static_cast<unsigned>(args.size()), args.data());
+    if (number == __NR_SCMP_ERROR)
+      continue;  // of another kernel or a newer one: covered by the ENOSYS prologue
+    const int rc = ::seccomp_rule_add_array(context.raw, action, number,
+                                            static_cast<unsigned>(args.size()), args.data());
     // -EDOM: not there on one of the architectures.
     if (rc < 0 && rc != -EDOM) return failed(rc, "seccomp_rule_add", name);
   }
@@ -122,20 +143,24 @@ std::vector<sock_filter> enosys_prologue(std::uint32_t newest) {
 
 // In the throw-away child: the filter, or an error.
 Result<> compile_into(const oci::Seccomp& profile, int out) {
-  const auto default_action = TRY(action_value(profile.default_action, profile.default_errno_ret.value_or(EPERM)));
+  const auto default_action =
+      TRY(action_value(profile.default_action, profile.default_errno_ret.value_or(EPERM)));
   const Context context{::seccomp_init(default_action)};
   if (context.raw == nullptr) return Error::make(Code::kSystem, "seccomp_init failed");
   for (const auto& architecture : profile.architectures) {
     const int rc = ::seccomp_arch_add(context.raw, TRY(architecture_value(architecture)));
     if (rc < 0 && rc != -EEXIST) return failed(rc, "seccomp_arch_add", architecture);
   }
-  ::seccomp_attr_set(context.raw, SCMP_FLTATR_CTL_OPTIMIZE, 2);  // a binary tree: a tenth of the instructions run
+  ::seccomp_attr_set(context.raw, SCMP_FLTATR_CTL_OPTIMIZE,
+                     2);  // a binary tree: a tenth of the instructions run
   for (const auto& rule : profile.syscalls) TRY(add_rule(context, rule, default_action));
   if (profile.default_action == "SCMP_ACT_ERRNO") {
     const auto prologue = enosys_prologue(newest_known_syscall());
-    TRY(sys::write_all(out, {reinterpret_cast<const char*>(prologue.data()), prologue.size() * sizeof(sock_filter)}));
+    TRY(sys::write_all(out, {reinterpret_cast<const char*>(prologue.data()),
+                             prologue.size() * sizeof(sock_filter)}));
   }
-  if (const int rc = ::seccomp_export_bpf(context.raw, out); rc < 0) return failed(rc, "seccomp_export_bpf", "");
+  if (const int rc = ::seccomp_export_bpf(context.raw, out); rc < 0)
+    return failed(rc, "seccomp_export_bpf", "");
   return {};
 }
 
@@ -161,19 +186,22 @@ Result<std::string> compile_apart(const oci::Seccomp& profile, Deadline deadline
   ::lseek(out.get(), 0, SEEK_SET);
   auto text = TRY(sys::read_to_end(out.get(), kLargestFilter, "seccomp filter"));
   if (info->si_code == CLD_EXITED && info->si_status == 0) return text;
-  return Error::make(info->si_status == 2 ? Code::kUnsupported : Code::kInvalid, text.empty() ? "the seccomp compiler died" : text);
+  return Error::make(info->si_status == 2 ? Code::kUnsupported : Code::kInvalid,
+                     text.empty() ? "the seccomp compiler died" : text);
 }
 
 // What the filter depends on, as text: two profiles with the same text are the same profile.
 std::string source_text(const oci::Seccomp& profile) {
   const auto* version = ::seccomp_version();
-  std::string text = cat(kCacheVersion, " libseccomp ", version->major, ".", version->minor, ".", version->micro, "\n", profile.default_action, " ",
-                         profile.default_errno_ret.value_or(EPERM), "\n");
+  std::string text =
+      cat(kCacheVersion, " libseccomp ", version->major, ".", version->minor, ".", version->micro,
+          "\n", profile.default_action, " ", profile.default_errno_ret.value_or(EPERM), "\n");
   for (const auto& name : profile.architectures) text += cat(name, " ");
   for (const auto& rule : profile.syscalls) {
     text += cat("\n", rule.action, " ", rule.errno_ret.value_or(EPERM));
     for (const auto& name : rule.names) text += cat(" ", name);
-    for (const auto& arg : rule.args) text += cat(" [", arg.index, " ", arg.op, " ", arg.value, " ", arg.value_two, "]");
+    for (const auto& arg : rule.args)
+      text += cat(" [", arg.index, " ", arg.op, " ", arg.value, " ", arg.value_two, "]");
   }
   return text + "\n";
 }
@@ -194,28 +222,35 @@ std::string cached(int dir, const std::string& name, std::string_view source) {
   return filter.size() % sizeof(sock_filter) == 0 ? filter : std::string{};
 }
 
-Result<std::string> compile_cached(const oci::Seccomp& profile, const std::string& cache_dir, Deadline deadline) {
+Result<std::string> compile_cached(const oci::Seccomp& profile, const std::string& cache_dir,
+                                   Deadline deadline) {
   if (cache_dir.empty()) return compile_apart(profile, deadline);
   const auto dir = TRY(open_private_dir(cache_dir));
   const auto source = source_text(profile);
   const auto name = cache_name(source);
   if (auto filter = cached(dir.get(), name, source); !filter.empty()) return filter;
   auto filter = TRY(compile_apart(profile, deadline));
-  replace_file(dir.get(), name, source + filter, 0600).ignore("a cache that cannot be written only costs time");
+  replace_file(dir.get(), name, source + filter, 0600)
+      .ignore("a cache that cannot be written only costs time");
   return filter;
 }
 
 }  // namespace
 
-Result<SeccompFilter> compile_seccomp(const oci::Seccomp& profile, const std::string& cache_dir, Deadline deadline) {
-  if (!profile.listener_path.empty()) return Error::make(Code::kUnsupported, "linux.seccomp.listenerPath is not supported by this version");
+Result<SeccompFilter> compile_seccomp(const oci::Seccomp& profile, const std::string& cache_dir,
+                                      Deadline deadline) {
+  if (!profile.listener_path.empty())
+    return Error::make(Code::kUnsupported,
+                       "linux.seccomp.listenerPath is not supported by this version");
   SeccompFilter filter;
   for (const auto& flag : profile.flags) filter.flags |= TRY(flag_value(flag));
   const auto bytes = TRY_CTX(compile_cached(profile, cache_dir, deadline), "linux.seccomp");
   filter.instructions.resize(bytes.size() / sizeof(sock_filter));
   std::memcpy(filter.instructions.data(), bytes.data(), bytes.size());
   if (filter.instructions.empty() || filter.instructions.size() > BPF_MAXINSNS)
-    return Error::make(Code::kInvalid, cat("linux.seccomp: a filter of ", filter.instructions.size(), " instructions; the kernel takes 1 to ", BPF_MAXINSNS));
+    return Error::make(Code::kInvalid,
+                       cat("linux.seccomp: a filter of ", filter.instructions.size(),
+                           " instructions; the kernel takes 1 to ", BPF_MAXINSNS));
   return filter;
 }
 

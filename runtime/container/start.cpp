@@ -15,8 +15,10 @@ namespace {
 Result<UniqueFd> open_gate(int record_dir) {
   auto gate = sys::openat(record_dir, kGateFile, O_WRONLY | O_NONBLOCK | O_NOFOLLOW);
   if (gate.ok()) return gate;
-  if (gate.error().sys_errno() == ENXIO) return Error::make(Code::kState, "its init has ended before it was started");
-  if (gate.error().sys_errno() == ENOENT) return Error::make(Code::kState, "it has been started already");
+  if (gate.error().sys_errno() == ENXIO)
+    return Error::make(Code::kState, "its init has ended before it was started");
+  if (gate.error().sys_errno() == ENOENT)
+    return Error::make(Code::kState, "it has been started already");
   return gate;
 }
 
@@ -25,7 +27,8 @@ Result<std::string> read_result(int fd, Deadline deadline) {
   std::string text;
   std::array<char, 4096> chunk;
   while (text.size() < init::kMostText * 2) {
-    if (TRY(sys::poll_one(fd, POLLIN, deadline)) == 0) return Error::make(Code::kTimeout, "its init did not go through the gate in time");
+    if (TRY(sys::poll_one(fd, POLLIN, deadline)) == 0)
+      return Error::make(Code::kTimeout, "its init did not go through the gate in time");
     const auto got = TRY(sys::read(fd, chunk, kResultFile));
     if (got == 0) break;
     text.append(chunk.data(), got);
@@ -43,7 +46,8 @@ Result<> start(int record_dir, Deadline deadline) {
   TRY(sys::write_all(gate.get(), "s", kGateFile));
   const auto text = TRY(read_result(result.get(), deadline));
   FAULT_POINT("start.passed");
-  for (const auto* name : {kGateFile, kResultFile}) sys::unlinkat(record_dir, name, 0).ignore("state() asks the pipe, not the name");
+  for (const auto* name : {kGateFile, kResultFile})
+    sys::unlinkat(record_dir, name, 0).ignore("state() asks the pipe, not the name");
   if (text.empty()) return Error::make(Code::kState, "its init died at the gate");
   if (text.size() == 1) return {};
   const auto failed = TRY(init::decode(std::string_view{text}.substr(1)));

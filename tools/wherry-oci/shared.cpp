@@ -1,0 +1,108 @@
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstdlib>
+#include <memory>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "oci/config.h"
+#include "runtime/container/record.h"
+#include "tools/wherry-oci/verbs.h"
+
+namespace wherry::tool {
+namespace {
+constexpr const char* kLockFile = "lock";
+constexpr std::size_t kLargestConfig = 16U << 20;
+}  // namespace
+
+Result<std::string> the_id(const Options& options, std::size_t most_operands) {
+  if (options.operands.empty())
+    return Error::make(Code::kInvalid, "the id of the container is missing")
+        .hint(usage(options.verb));
+  if (options.operands.size() > most_operands)
+    return Error::make(Code::kInvalid,
+                       cat("one word too many: ", in_quotes(options.operands[most_operands])));
+  TRY(container::check_id(options.operands[0]));
+  return options.operands[0];
+}
+
+Result<StateDir> open_container(const Options& options, const std::string& id, Locking locking) {
+  StateDir dir;
+  dir.root = TRY(open_private_dir(options.global.root, 0700));
+  auto container = open_dir_at(dir.root.get(), id);
+  if (!container.ok()) {
+    if (container.error().code() == Code::kNotFound)
+      return Error::make(Code::kNotFound, cat("container '", id, "' does not exist"));
+    return std::move(container).error();
+  }
+  dir.container = std::move(container).value();
+  if (locking == Locking::kYes)
+    dir.lock = TRY_CTX(
+        lock_file_at(dir.container.get(), kLockFile, LockKind::kExclusive, Deadline::in(kVerbTime)),
+        id);
+  return dir;
+}
+
+Result<StateDir> make_container_dir(const Options& options, const std::string& id) {
+  StateDir dir;
+  dir.root = TRY(open_private_dir(options.global.root, 0700));
+  auto made = sys::mkdirat(dir.root.get(), id, 0700);
+  if (!made.ok()) {
+    if (made.error().code() == Code::kExists)
+      return Error::make(Code::kExists, cat("container '", id, "' exists already"));
+    return std::move(made).error();
+  }
+  dir.container = TRY(open_dir_at(dir.root.get(), id));
+  dir.lock = TRY(
+      lock_file_at(dir.container.get(), kLockFile, LockKind::kExclusive, Deadline::in(kVerbTime)));
+  return dir;
+}
+
+Result<> remove_container_dir(const StateDir& dir, const std::string& id) {
+  return remove_tree(dir.root.get(), id);
+}
+
+std::string seccomp_cache(const Options& options) {
+  return options.global.root + "/.seccomp";
+}
+
+Result<oci::Spec> load_spec(const std::string& bundle) {
+  const auto dir = TRY_CTX(sys::openat(AT_FDCWD, bundle, O_RDONLY | O_DIRECTORY), "bundle");
+  const auto text =
+      TRY_CTX(read_file_at(dir.get(), "config.json", kLargestConfig), cat("bundle '", bundle, "'"));
+  auto document = TRY(oci::parse_config(text));
+  for (const auto& note : document.notes) LOG(kDebug, "config.json: ", note);
+  return std::move(document.spec);
+}
+
+Result<> write_pid_file(const std::string& path, pid_t pid) {
+  if (path.empty()) return {};
+  const auto slash = path.rfind('/');
+  const auto dir =
+      TRY_CTX(sys::openat(AT_FDCWD, slash == std::string::npos ? "." : path.substr(0, slash + 1),
+                          O_RDONLY | O_DIRECTORY),
+              "pid file");
+  return replace_file(dir.get(), slash == std::string::npos ? path : path.substr(slash + 1),
+                      cat(pid), 0644);
+}
+
+Result<> send_console(const std::string& socket_path, int console) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket_path.size() >= sizeof address.sun_path)
+    return Error::sys("connect", socket_path, ENAMETOOLONG);
+  socket_path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const UniqueFd socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  if (!socket) return Error::sys("socket");
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0)
+    return Error::sys("connect", socket_path);
+  return sys::sendmsg(socket.get(), "/dev/ptmx", {&console, 1});
+}
+
+}  // namespace wherry::tool
