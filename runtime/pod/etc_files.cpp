@@ -1,4 +1,6 @@
 // The text of /etc/hosts, /etc/hostname and /etc/resolv.conf of a pod.
+#include <algorithm>
+
 #include "base/text.h"
 #include "runtime/pod/to_spec.h"
 
@@ -52,17 +54,41 @@ std::string hosts_file(const Pod& pod, const std::string& pod_ip) {
 }
 
 std::string resolv_conf_file(const Pod& pod, const std::string& host_text) {
-  std::string out;
-  for (const auto line : split(host_text, '\n')) {
+  Dns dns;
+  std::string other;
+  const auto append = [](std::vector<std::string>& to, auto begin, auto end) {
+    for (; begin != end; ++begin) {
+      if (std::find(to.begin(), to.end(), *begin) == to.end()) to.emplace_back(*begin);
+    }
+  };
+  for (const auto line : split(pod.dns.own_only ? std::string_view{} : host_text, '\n')) {
     const auto words = words_of(line);
     if (words.size() < 2) continue;
-    const bool useless =
-        words[0] == "nameserver" && pod.network != Network::kHost && on_loopback(words[1]);
-    if (useless) continue;
-    for (std::size_t i = 0; i < words.size(); ++i) out += cat(i == 0 ? "" : " ", words[i]);
-    out += '\n';
+    if (words[0] == "nameserver") {
+      if (pod.network == Network::kHost || !on_loopback(words[1]))
+        append(dns.nameservers, words.begin() + 1, words.begin() + 2);
+    } else if (words[0] == "search" || words[0] == "domain") {
+      dns.searches.assign(words.begin() + 1,
+                          words.end());  // the last such line counts: resolv.conf(5)
+    } else if (words[0] == "options") {
+      append(dns.options, words.begin() + 1, words.end());
+    } else {
+      other += cat(line, "\n");
+    }
   }
-  return out;
+  append(dns.nameservers, pod.dns.nameservers.begin(), pod.dns.nameservers.end());
+  append(dns.searches, pod.dns.searches.begin(), pod.dns.searches.end());
+  for (const auto& option : pod.dns.options) {  // "ndots:2" in place of "ndots:1"
+    const auto name = option.substr(0, option.find(':'));
+    std::erase_if(dns.options,
+                  [&](const auto& old) { return old.substr(0, old.find(':')) == name; });
+    dns.options.push_back(option);
+  }
+  std::string out;
+  for (const auto& server : dns.nameservers) out += cat("nameserver ", server, "\n");
+  if (!dns.searches.empty()) out += cat("search ", join(dns.searches, " "), "\n");
+  if (!dns.options.empty()) out += cat("options ", join(dns.options, " "), "\n");
+  return out + other;
 }
 
 std::string tmpfs_options(const Volume& volume) {

@@ -282,6 +282,13 @@ void fields(auto& a, Is<Security> auto& v) {
   a.field("unmaskedProc", v.unmasked_proc);
 }
 
+void fields(auto& a, Is<Dns> auto& v) {
+  a.field("ownOnly", v.own_only);
+  a.field("nameservers", v.nameservers);
+  a.field("searches", v.searches);
+  a.field("options", v.options);
+}
+
 void fields(auto& a, Is<Container> auto& v) {
   a.field("name", v.name);
   a.field("image", v.image);
@@ -322,6 +329,7 @@ void fields(auto& a, Is<Pod> auto& v) {
   a.field("pidMode", v.pid_mode);
   a.field("hostIPC", v.host_ipc);
   a.field("hostname", v.hostname);
+  a.object("dns", v.dns);
   a.field("hostAliases", v.host_aliases);
   a.field("sysctls", v.sysctls);
   a.field("supplementalGroups", v.supplemental_groups);

@@ -74,6 +74,12 @@ struct Security {
   bool unmasked_proc = false;   // procMount: Unmasked
 };
 
+// Of resolv.conf, beside what the host's has, or in place of it.
+struct Dns {
+  bool own_only = false;                                    // dnsPolicy None
+  std::vector<std::string> nameservers, searches, options;  // option: "ndots:2"
+};
+
 struct Container {
   std::string name, image;
   std::string rootfs_dir;  // --rootfs DIR: used as the root in place of an image
@@ -102,6 +108,7 @@ struct Pod {
   PidMode pid_mode = PidMode::kContainer;
   bool host_ipc = false;
   std::string hostname;
+  Dns dns;
   std::vector<std::pair<std::string, std::vector<std::string>>> host_aliases;  // ip -> names
   std::map<std::string, std::string> sysctls;
   std::vector<std::uint32_t> supplemental_groups;
