@@ -202,14 +202,13 @@ std::string Object::name_of(std::string_view key) const {
 }
 
 std::optional<Field> Object::take(std::string_view key) {
-  const auto it =
-      std::find_if(members_.begin(), members_.end(), [&](const auto& m) { return m.key == key; });
+  const auto it = std::find_if(members_.begin(), members_.end(),
+                               [&](const auto& m) { return m.key == key && !m.taken; });
   if (it == members_.end()) return std::nullopt;
-  Field field{it->value, name_of(key)};
-  members_.erase(it);
-  if (field.node.IsNull() || (field.node.IsScalar() && scalar_kind(field.node) == Scalar::kNull))
+  it->taken = true;
+  if (it->value.IsNull() || (it->value.IsScalar() && scalar_kind(it->value) == Scalar::kNull))
     return std::nullopt;
-  return field;
+  return Field{it->value, name_of(key)};
 }
 
 std::optional<Field> Object::require(std::string_view key) {
@@ -280,16 +279,18 @@ void Object::refuse(std::string_view key, std::string_view why) {
 }
 
 void Object::rest() {
-  for (const auto& member : members_)
-    findings_.problem(member.key_node, name_of(member.key), "no such field");
-  members_.clear();
+  for (auto& member : members_) {
+    if (!std::exchange(member.taken, true))
+      findings_.problem(member.key_node, name_of(member.key), "no such field");
+  }
 }
 
 std::vector<std::pair<std::string, Field>> Object::entries() {
   std::vector<std::pair<std::string, Field>> out;
-  for (auto& member : members_)
-    out.emplace_back(member.key, Field{member.value, name_of(member.key)});
-  members_.clear();
+  for (auto& member : members_) {
+    if (!std::exchange(member.taken, true))
+      out.emplace_back(member.key, Field{member.value, name_of(member.key)});
+  }
   return out;
 }
 

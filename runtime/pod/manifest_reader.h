@@ -41,7 +41,7 @@ class Findings {
 
 // A node and the name of its field: "spec.containers[0].image".
 struct Field {
-  YAML::Node node;
+  const YAML::Node node;  // const: assigning a YAML::Node changes the tree that it is part of
   std::string name;
 };
 
@@ -65,7 +65,6 @@ class Object {
  public:
   Object(Findings& findings, const Field& field);
 
-  bool empty() const { return members_.empty(); }
   std::optional<Field> take(std::string_view key);
   // As take(), and a problem when it is missing.
   std::optional<Field> require(std::string_view key);
@@ -99,7 +98,8 @@ class Object {
  private:
   struct Member {
     std::string key;
-    YAML::Node key_node, value;
+    const YAML::Node key_node, value;
+    bool taken = false;
   };
   std::string name_of(std::string_view key) const;
   Findings& findings_;
