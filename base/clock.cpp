@@ -17,8 +17,12 @@ std::chrono::nanoseconds boot_time() {
   return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
 }
 
-Deadline Deadline::in(Millis from_now) { return Deadline{boot_time() + from_now}; }
-Deadline Deadline::never() { return Deadline{kNever}; }
+Deadline Deadline::in(Millis from_now) {
+  return Deadline{boot_time() + from_now};
+}
+Deadline Deadline::never() {
+  return Deadline{kNever};
+}
 
 Millis Deadline::left() const {
   if (at_ == kNever) return Millis::max();
@@ -31,7 +35,9 @@ int Deadline::poll_timeout_ms() const {
   return static_cast<int>(std::min<Millis::rep>(left().count(), INT_MAX));
 }
 
-bool Deadline::expired() const { return at_ != kNever && boot_time() >= at_; }
+bool Deadline::expired() const {
+  return at_ != kNever && boot_time() >= at_;
+}
 
 Deadline Deadline::sooner(Millis from_now) const {
   return Deadline{std::min(at_, boot_time() + std::chrono::nanoseconds{from_now})};
@@ -50,6 +56,8 @@ std::string rfc3339(std::chrono::system_clock::time_point when) {
   return text.data();
 }
 
-std::string rfc3339_now() { return rfc3339(std::chrono::system_clock::now()); }
+std::string rfc3339_now() {
+  return rfc3339(std::chrono::system_clock::now());
+}
 
 }  // namespace wherry

@@ -25,7 +25,8 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 
 [[noreturn]] void exec_child(const Pipes& pipes, char* const* argv, char* const* env) {
   ::setpgid(0, 0);
-  if (::dup2(pipes.in.first.get(), 0) < 0 || ::dup2(pipes.out.second.get(), 1) < 0 || ::dup2(pipes.err.second.get(), 2) < 0)
+  if (::dup2(pipes.in.first.get(), 0) < 0 || ::dup2(pipes.out.second.get(), 1) < 0 ||
+      ::dup2(pipes.err.second.get(), 2) < 0)
     ::_exit(125);
   sys::close_range(3, ~0U).ignore("close-on-exec covers what is ours");
   sigset_t none;
@@ -41,7 +42,8 @@ bool drain(int fd, std::string& into, std::size_t limit) {
   std::array<char, 16384> chunk;
   const ssize_t got = ::read(fd, chunk.data(), chunk.size());
   if (got <= 0) return got < 0 && (errno == EAGAIN || errno == EINTR);
-  into.append(chunk.data(), std::min(static_cast<std::size_t>(got), limit - std::min(limit, into.size())));
+  into.append(chunk.data(),
+              std::min(static_cast<std::size_t>(got), limit - std::min(limit, into.size())));
   return true;
 }
 
@@ -49,12 +51,17 @@ Result<> converse(Pipes& pipes, const Command& command, CommandResult& result, D
   std::string_view input = command.input;
   if (input.empty()) pipes.in.second.reset();
   while (pipes.out.first || pipes.err.first) {
-    std::array<pollfd, 3> ends{{{pipes.out.first.get(), POLLIN, 0}, {pipes.err.first.get(), POLLIN, 0}, {pipes.in.second.get(), POLLOUT, 0}}};
+    std::array<pollfd, 3> ends{{{pipes.out.first.get(), POLLIN, 0},
+                                {pipes.err.first.get(), POLLIN, 0},
+                                {pipes.in.second.get(), POLLOUT, 0}}};
     const int ready = ::poll(ends.data(), ends.size(), deadline.poll_timeout_ms());
     if (ready < 0 && errno != EINTR) return Error::sys("poll");
-    if (ready == 0 && deadline.expired()) return Error::make(Code::kTimeout, "it did not end in time");
-    if (ends[0].revents != 0 && !drain(ends[0].fd, result.out, command.output_limit)) pipes.out.first.reset();
-    if (ends[1].revents != 0 && !drain(ends[1].fd, result.err, command.output_limit)) pipes.err.first.reset();
+    if (ready == 0 && deadline.expired())
+      return Error::make(Code::kTimeout, "it did not end in time");
+    if (ends[0].revents != 0 && !drain(ends[0].fd, result.out, command.output_limit))
+      pipes.out.first.reset();
+    if (ends[1].revents != 0 && !drain(ends[1].fd, result.err, command.output_limit))
+      pipes.err.first.reset();
     if (ends[2].revents != 0) {
       const ssize_t put = ::write(ends[2].fd, input.data(), input.size());
       if (put > 0) input.remove_prefix(static_cast<std::size_t>(put));

@@ -16,7 +16,8 @@ Result<> EventLoop::watch(int fd, std::uint32_t events, OnReady callback) {
   epoll_event event{};
   event.events = events;
   event.data.fd = fd;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) < 0) return Error::sys("epoll_ctl(ADD)", cat("fd ", fd));
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) < 0)
+    return Error::sys("epoll_ctl(ADD)", cat("fd ", fd));
   watches_[fd] = std::make_shared<Watch>(Watch{++generation_, std::move(callback)});
   return {};
 }
@@ -25,7 +26,8 @@ Result<> EventLoop::change(int fd, std::uint32_t events) {
   epoll_event event{};
   event.events = events;
   event.data.fd = fd;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) < 0) return Error::sys("epoll_ctl(MOD)", cat("fd ", fd));
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) < 0)
+    return Error::sys("epoll_ctl(MOD)", cat("fd ", fd));
   return {};
 }
 
@@ -65,7 +67,8 @@ Result<> EventLoop::run_once(Deadline deadline) {
   }
   std::array<epoll_event, 64> ready{};
   const std::uint64_t before = generation_;
-  const int count = ::epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), until.poll_timeout_ms());
+  const int count = ::epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()),
+                                 until.poll_timeout_ms());
   if (count < 0 && errno != EINTR) return Error::sys("epoll_wait");
   for (int i = 0; i < count; ++i) {
     const auto& event = ready[static_cast<std::size_t>(i)];

@@ -13,8 +13,9 @@
 namespace wherry {
 namespace {
 int errno_of(std::string_view name) {
-  static const std::map<std::string_view, int> kKnown = {{"EIO", EIO},       {"ENOSPC", ENOSPC}, {"EINTR", EINTR}, {"ENOMEM", ENOMEM},
-                                                         {"EPERM", EPERM},   {"EAGAIN", EAGAIN}, {"EBUSY", EBUSY}};
+  static const std::map<std::string_view, int> kKnown = {
+      {"EIO", EIO},     {"ENOSPC", ENOSPC}, {"EINTR", EINTR}, {"ENOMEM", ENOMEM},
+      {"EPERM", EPERM}, {"EAGAIN", EAGAIN}, {"EBUSY", EBUSY}};
   const auto found = kKnown.find(name);
   return found == kKnown.end() ? EIO : found->second;
 }

@@ -16,7 +16,8 @@ namespace {
 
 enum class Durability { kNone, kSynced };
 
-Result<> replace(int dirfd, const std::string& name, std::string_view data, mode_t mode, Durability durability) {
+Result<> replace(int dirfd, const std::string& name, std::string_view data, mode_t mode,
+                 Durability durability) {
   const std::string temporary = cat(".", name, ".", random_hex(4));
   auto file = TRY(sys::openat(dirfd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
   auto write = [&]() -> Result<> {
@@ -47,7 +48,8 @@ Result<> remove_below(int dirfd, const std::string& name, int depth) {
   if (gone.error().sys_errno() != EISDIR && gone.error().sys_errno() != EPERM) return gone;
   {
     const auto dir = TRY(sys::openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-    for (const auto& entry : TRY(list_dir(dir.get()))) TRY(remove_below(dir.get(), entry, depth + 1));
+    for (const auto& entry : TRY(list_dir(dir.get())))
+      TRY(remove_below(dir.get(), entry, depth + 1));
   }
   gone = sys::unlinkat(dirfd, name, AT_REMOVEDIR);
   if (!gone.ok() && gone.error().sys_errno() == ENOENT) return {};
@@ -55,7 +57,8 @@ Result<> remove_below(int dirfd, const std::string& name, int depth) {
 }
 
 Result<> walk_below(int dirfd, const std::string& prefix,
-                    const std::function<Result<>(int, const std::string&, const std::string&, const struct stat&)>& visit) {
+                    const std::function<Result<>(int, const std::string&, const std::string&,
+                                                 const struct stat&)>& visit) {
   for (const auto& name : TRY(list_dir(dirfd))) {
     auto st = sys::fstatat(dirfd, name);
     if (!st.ok()) {
@@ -92,18 +95,21 @@ Result<> write_kernel_file(int dirfd, const std::string& name, std::string_view 
 }
 
 Result<UniqueFd> open_private_dir(const std::string& path, mode_t mode) {
-  if (path.empty() || path.front() != '/') return Error::make(Code::kInvalid, cat("'", path, "' is not an absolute path"));
+  if (path.empty() || path.front() != '/')
+    return Error::make(Code::kInvalid, cat("'", path, "' is not an absolute path"));
   auto at = TRY(sys::openat(AT_FDCWD, "/", O_RDONLY | O_DIRECTORY));
   const auto parts = components(path);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const mode_t part_mode = i + 1 == parts.size() ? mode : 0755;
-    if (auto made = sys::mkdirat(at.get(), parts[i], part_mode); !made.ok() && made.error().sys_errno() != EEXIST)
+    if (auto made = sys::mkdirat(at.get(), parts[i], part_mode);
+        !made.ok() && made.error().sys_errno() != EEXIST)
       return std::move(made).error().context(path);
     at = TRY_CTX(sys::openat(at.get(), parts[i], O_RDONLY | O_DIRECTORY), path);
   }
   const auto st = TRY(sys::fstat(at.get(), path));
   if (st.st_uid != ::geteuid() || (st.st_mode & 0022) != 0)
-    return Error::make(Code::kDenied, cat("'", path, "' must be owned by uid ", ::geteuid(), " and writable by nobody else"))
+    return Error::make(Code::kDenied, cat("'", path, "' must be owned by uid ", ::geteuid(),
+                                          " and writable by nobody else"))
         .hint(cat("chown ", ::geteuid(), " ", path, " && chmod 0700 ", path));
   return at;
 }
@@ -143,20 +149,26 @@ Result<> remove_tree(int dirfd, const std::string& name) {
   return remove_below(dirfd, away, 0);
 }
 
-Result<> walk_tree(int dirfd, const std::function<Result<>(int, const std::string&, const std::string&,
-                                                          const struct stat&)>& visit) {
+Result<> walk_tree(int dirfd,
+                   const std::function<Result<>(int, const std::string&, const std::string&,
+                                                const struct stat&)>& visit) {
   return walk_below(dirfd, "", visit);
 }
 
-Result<UniqueFd> lock_file_at(int dirfd, const std::string& name, LockKind kind, Deadline deadline) {
+Result<UniqueFd> lock_file_at(int dirfd, const std::string& name, LockKind kind,
+                              Deadline deadline) {
   auto file = TRY(sys::openat(dirfd, name, O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
   struct flock lock {};
   lock.l_type = kind == LockKind::kShared ? F_RDLCK : F_WRLCK;
   lock.l_whence = SEEK_SET;
-  // F_OFD_SETLKW has no time-out and a signal handler would be a second way to wait, so the wait is made of short naps.
-  for (Millis nap{1}; ::fcntl(file.get(), F_OFD_SETLK, &lock) < 0; nap = std::min(nap * 2, Millis{20})) {
-    if (errno != EAGAIN && errno != EACCES && errno != EINTR) return Error::sys("fcntl(F_OFD_SETLK)", name);
-    if (deadline.expired()) return Error::make(Code::kBusy, cat("'", name, "' is locked by another process"));
+  // F_OFD_SETLKW has no time-out and a signal handler would be a second way to wait, so the wait is
+  // made of short naps.
+  for (Millis nap{1}; ::fcntl(file.get(), F_OFD_SETLK, &lock) < 0;
+       nap = std::min(nap * 2, Millis{20})) {
+    if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+      return Error::sys("fcntl(F_OFD_SETLK)", name);
+    if (deadline.expired())
+      return Error::make(Code::kBusy, cat("'", name, "' is locked by another process"));
     ::poll(nullptr, 0, static_cast<int>(std::min(nap, deadline.left()).count()));
   }
   return file;

@@ -9,7 +9,8 @@
 namespace wherry {
 namespace {
 
-// Walks the text once before the tree is built: depth and duplicate keys are not nlohmann's business.
+// Walks the text once before the tree is built: depth and duplicate keys are not nlohmann's
+// business.
 class Guard : public nlohmann::json_sax<Json> {
  public:
   bool null() override { return true; }
@@ -28,7 +29,8 @@ class Guard : public nlohmann::json_sax<Json> {
   bool end_object() override { return leave(); }
   bool start_array(std::size_t) override { return enter(); }
   bool end_array() override { return leave(); }
-  bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception& error) override {
+  bool parse_error(std::size_t at, const std::string&,
+                   const nlohmann::detail::exception& error) override {
     position = at;
     problem = error.what();
     return false;
@@ -55,7 +57,8 @@ std::string line_and_column(std::string_view text, std::size_t position) {
   const auto before = text.substr(0, std::min(position, text.size()));
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
   const auto start = before.rfind('\n');
-  return cat("line ", line, ", column ", before.size() - (start == std::string_view::npos ? 0 : start + 1));
+  return cat("line ", line, ", column ",
+             before.size() - (start == std::string_view::npos ? 0 : start + 1));
 }
 
 }  // namespace
@@ -64,7 +67,8 @@ Result<Json> parse_json(std::string_view text, std::string_view what) {
   try {
     Guard guard;
     if (!Json::sax_parse(text.begin(), text.end(), &guard)) {
-      const auto place = guard.position != 0 ? cat(" at ", line_and_column(text, guard.position)) : std::string{};
+      const auto place =
+          guard.position != 0 ? cat(" at ", line_and_column(text, guard.position)) : std::string{};
       return Error::make(Code::kInvalid, cat(what, place, ": ", guard.problem));
     }
     return Json::parse(text.begin(), text.end());
@@ -73,14 +77,17 @@ Result<Json> parse_json(std::string_view text, std::string_view what) {
   }
 }
 
-std::string dump_json(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string dump_json(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 std::string dump_json_pretty(const Json& value) {
   return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Result<std::string> json_string(const Json& object, const char* key) {
-  if (const auto found = object.find(key); found != object.end() && found->is_string()) return found->get<std::string>();
+  if (const auto found = object.find(key); found != object.end() && found->is_string())
+    return found->get<std::string>();
   return Error::make(Code::kInvalid, cat("'", key, "' is missing or not a string"));
 }
 
@@ -117,8 +124,11 @@ Json error_to_json(const Error& error) {
 
 Error error_from_json(const Json& value) {
   auto error = Error::rebuilt(code_from_string(json_string_or(value, "code", "")),
-                              static_cast<int>(json_int_or(value, "errno", 0)), json_string_or(value, "message", "unknown failure"));
-  return std::move(error).hint(json_string_or(value, "hint", "")).step(json_string_or(value, "step", ""));
+                              static_cast<int>(json_int_or(value, "errno", 0)),
+                              json_string_or(value, "message", "unknown failure"));
+  return std::move(error)
+      .hint(json_string_or(value, "hint", ""))
+      .step(json_string_or(value, "step", ""));
 }
 
 }  // namespace wherry

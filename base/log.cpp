@@ -28,14 +28,19 @@ std::string json_escaped(std::string_view text) {
 
 }  // namespace
 
-void set_log_sink(const LogSink& sink) { g_sink = sink; }
+void set_log_sink(const LogSink& sink) {
+  g_sink = sink;
+}
 
-bool log_enabled(LogLevel level) { return level >= g_sink.least; }
+bool log_enabled(LogLevel level) {
+  return level >= g_sink.least;
+}
 
 void log_line(LogLevel level, std::string_view text) {
   const auto name = kNames[static_cast<std::size_t>(level)];
   const auto line = g_sink.format == LogFormat::kJson
-                        ? cat(R"({"level":")", name, R"(","msg":")", json_escaped(text), R"(","time":")", rfc3339_now(), "\"}\n")
+                        ? cat(R"({"level":")", name, R"(","msg":")", json_escaped(text),
+                              R"(","time":")", rfc3339_now(), "\"}\n")
                         : cat(rfc3339_now(), " ", name, " ", text, "\n");
   // A log that cannot be written has nowhere to say so.
   [[maybe_unused]] const auto written = ::write(g_sink.fd, line.data(), line.size());

@@ -9,14 +9,18 @@ namespace {
 
 constexpr int kMostComponents = 4096;
 
-// The directory `name` below `parent` inside `rootfd`, made when it is missing. `walked` is the path so far: a link is
-// resolved from the root again, because RESOLVE_IN_ROOT needs the root's own descriptor to stay inside.
-Result<UniqueFd> step_into(int rootfd, int parent, const std::string& name, const std::string& walked, mode_t mode) {
+// The directory `name` below `parent` inside `rootfd`, made when it is missing. `walked` is the
+// path so far: a link is resolved from the root again, because RESOLVE_IN_ROOT needs the root's own
+// descriptor to stay inside.
+Result<UniqueFd> step_into(int rootfd, int parent, const std::string& name,
+                           const std::string& walked, mode_t mode) {
   constexpr int kDir = O_PATH | O_DIRECTORY;
-  auto plain = sys::openat2(parent, name, kDir | O_NOFOLLOW, 0, RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
+  auto plain = sys::openat2(parent, name, kDir | O_NOFOLLOW, 0,
+                            RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
   if (plain.ok()) return plain;
   if (plain.error().sys_errno() == ENOENT) {
-    if (auto made = sys::mkdirat(parent, name, mode); !made.ok() && made.error().sys_errno() != EEXIST)
+    if (auto made = sys::mkdirat(parent, name, mode);
+        !made.ok() && made.error().sys_errno() != EEXIST)
       return std::move(made).error();
     return sys::openat2(parent, name, kDir | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
   }
@@ -32,24 +36,29 @@ Result<UniqueFd> open_in_root(int rootfd, const std::string& path, int flags, mo
 }
 
 Result<UniqueFd> open_beneath(int dirfd, const std::string& path, int flags, mode_t mode) {
-  return sys::openat2(dirfd, path, static_cast<std::uint64_t>(flags), mode, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+  return sys::openat2(dirfd, path, static_cast<std::uint64_t>(flags), mode,
+                      RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
 }
 
 Result<UniqueFd> open_plain(int dirfd, const std::string& path, int flags, mode_t mode) {
-  return sys::openat2(dirfd, path, static_cast<std::uint64_t>(flags), mode,
-                      RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV);
+  return sys::openat2(
+      dirfd, path, static_cast<std::uint64_t>(flags), mode,
+      RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV);
 }
 
 Result<UniqueFd> make_dirs_in_root(int rootfd, const std::string& path, mode_t mode) {
   const auto parts = components(path);
   if (parts.size() > kMostComponents) return Error::sys("mkdir", path, ENAMETOOLONG);
   // The common case in one call; also the one that follows whatever links there are.
-  if (auto there = open_in_root(rootfd, path, O_PATH | O_DIRECTORY); there.ok() || there.error().sys_errno() != ENOENT)
+  if (auto there = open_in_root(rootfd, path, O_PATH | O_DIRECTORY);
+      there.ok() || there.error().sys_errno() != ENOENT)
     return there;
   auto at = TRY(sys::openat(rootfd, ".", O_PATH | O_DIRECTORY));
   std::string walked;
   for (const auto& part : parts) {
-    if (part == "..") return Error::make(Code::kInvalid, cat("'", path, "' has '..' below a directory that does not exist"));
+    if (part == "..")
+      return Error::make(Code::kInvalid,
+                         cat("'", path, "' has '..' below a directory that does not exist"));
     walked += '/';
     walked += part;
     at = TRY(step_into(rootfd, at.get(), part, walked, mode));
@@ -57,15 +66,20 @@ Result<UniqueFd> make_dirs_in_root(int rootfd, const std::string& path, mode_t m
   return at;
 }
 
-Result<UniqueFd> make_file_in_root(int rootfd, const std::string& path, mode_t dir_mode, mode_t file_mode) {
-  if (auto there = open_in_root(rootfd, path, O_PATH); there.ok() || there.error().sys_errno() != ENOENT) return there;
+Result<UniqueFd> make_file_in_root(int rootfd, const std::string& path, mode_t dir_mode,
+                                   mode_t file_mode) {
+  if (auto there = open_in_root(rootfd, path, O_PATH);
+      there.ok() || there.error().sys_errno() != ENOENT)
+    return there;
   auto parts = components(path);
-  if (parts.empty() || parts.back() == "..") return Error::make(Code::kInvalid, cat("'", path, "' does not name a file"));
+  if (parts.empty() || parts.back() == "..")
+    return Error::make(Code::kInvalid, cat("'", path, "' does not name a file"));
   const std::string name = parts.back();
   parts.pop_back();
   const auto dir = TRY(make_dirs_in_root(rootfd, "/" + join(parts, "/"), dir_mode));
   // O_EXCL: a dangling link put there by the image is not followed.
-  auto made = sys::openat(dir.get(), name, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDONLY | O_NOCTTY, file_mode);
+  auto made =
+      sys::openat(dir.get(), name, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDONLY | O_NOCTTY, file_mode);
   if (!made.ok() && made.error().sys_errno() != EEXIST) return made;
   return open_in_root(rootfd, path, O_PATH);
 }
@@ -77,6 +91,8 @@ std::vector<std::string> components(std::string_view path) {
   return parts;
 }
 
-std::string fd_path(int fd) { return cat("/proc/self/fd/", fd); }
+std::string fd_path(int fd) {
+  return cat("/proc/self/fd/", fd);
+}
 
 }  // namespace wherry

@@ -20,7 +20,8 @@ struct StatLine {
   std::uint64_t start_ticks = 0;
 };
 
-// proc(5): "pid (comm) state ppid ..."; comm may hold blanks and parentheses, so fields are counted after the last ')'.
+// proc(5): "pid (comm) state ppid ..."; comm may hold blanks and parentheses, so fields are counted
+// after the last ')'.
 Result<StatLine> read_stat(pid_t pid) {
   auto text = read_file_at(AT_FDCWD, cat("/proc/", pid, "/stat"), 4096);
   if (!text.ok()) {
@@ -30,10 +31,12 @@ Result<StatLine> read_stat(pid_t pid) {
   }
   const std::string_view line = *text;
   const auto close = line.rfind(')');
-  if (close == std::string_view::npos) return Error::make(Code::kProtocol, cat("/proc/", pid, "/stat has no ')'"));
+  if (close == std::string_view::npos)
+    return Error::make(Code::kProtocol, cat("/proc/", pid, "/stat has no ')'"));
   const auto fields = split(line.substr(close + 2), ' ');
   constexpr std::size_t kStartTime = 22 - 3;  // fields after comm start with number 3
-  if (fields.size() <= kStartTime) return Error::make(Code::kProtocol, cat("/proc/", pid, "/stat is short"));
+  if (fields.size() <= kStartTime)
+    return Error::make(Code::kProtocol, cat("/proc/", pid, "/stat is short"));
   const auto ticks = parse_int<std::uint64_t>(fields[kStartTime]);
   if (!ticks) return Error::make(Code::kProtocol, cat("/proc/", pid, "/stat: bad start time"));
   return StatLine{fields[0].empty() ? '?' : fields[0].front(), *ticks};
@@ -52,10 +55,14 @@ Result<ProcessIdentity> identify(pid_t pid) {
   return ProcessIdentity{pid, stat.start_ticks, std::move(boot)};
 }
 
-Result<char> process_state(pid_t pid) { return TRY(read_stat(pid)).state; }
+Result<char> process_state(pid_t pid) {
+  return TRY(read_stat(pid)).state;
+}
 
 Result<UniqueFd> open_pidfd(const ProcessIdentity& who) {
-  const auto gone = [&] { return Error::make(Code::kNotFound, cat("process ", who.pid, " is gone")); };
+  const auto gone = [&] {
+    return Error::make(Code::kNotFound, cat("process ", who.pid, " is gone"));
+  };
   if (who.pid <= 0 || who.boot_id != TRY(boot_id())) return gone();
   auto pidfd = sys::pidfd_open(who.pid);
   if (!pidfd.ok()) {
@@ -64,7 +71,8 @@ Result<UniqueFd> open_pidfd(const ProcessIdentity& who) {
   }
   // Compared after the pidfd is held: the number cannot change hands any more.
   const auto stat = read_stat(who.pid);
-  if (!stat.ok() || stat.value().start_ticks != who.start_ticks || stat.value().state == 'Z' || stat.value().state == 'X')
+  if (!stat.ok() || stat.value().start_ticks != who.start_ticks || stat.value().state == 'Z' ||
+      stat.value().state == 'X')
     return gone();
   return pidfd;
 }
@@ -82,7 +90,8 @@ Result<Cloned> clone_process(const CloneArgs& args) {
   int pidfd = -1;
   raw.flags = args.flags | CLONE_PIDFD;
   raw.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
-  // With CLONE_PARENT the child's death is signalled to our own parent; clone3 wants exit_signal 0 then (clone(2)).
+  // With CLONE_PARENT the child's death is signalled to our own parent; clone3 wants exit_signal 0
+  // then (clone(2)).
   raw.exit_signal = (args.flags & CLONE_PARENT) != 0 ? 0 : SIGCHLD;
   if (args.cgroup_fd >= 0) {
     raw.flags |= CLONE_INTO_CGROUP;

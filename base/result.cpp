@@ -11,8 +11,8 @@ namespace wherry {
 namespace {
 
 constexpr std::array<std::string_view, 10> kCodeNames = {
-    "system", "invalid", "state",   "not_found", "exists",
-    "unsupported", "denied", "busy", "timeout",   "protocol"};
+    "system",      "invalid", "state", "not_found", "exists",
+    "unsupported", "denied",  "busy",  "timeout",   "protocol"};
 
 Code code_of(int err) {
   switch (err) {
@@ -38,7 +38,9 @@ Code code_of(int err) {
 
 }  // namespace
 
-std::string_view to_string(Code code) { return kCodeNames[static_cast<std::size_t>(code)]; }
+std::string_view to_string(Code code) {
+  return kCodeNames[static_cast<std::size_t>(code)];
+}
 
 Code code_from_string(std::string_view text) {
   for (std::size_t i = 0; i < kCodeNames.size(); ++i)
@@ -95,7 +97,8 @@ Error&& Error::code(Code code) && {
 }
 
 void check_failed(const char* file, int line, const char* condition, const char* why) {
-  std::fprintf(stderr, "%s:%d: a rule of the program is broken: %s (%s)\n", file, line, why, condition);
+  std::fprintf(stderr, "%s:%d: a rule of the program is broken: %s (%s)\n", file, line, why,
+               condition);
   std::abort();
 }
 

@@ -30,10 +30,12 @@ bool is_sealed(int fd) {
   return seals.ok() && (seals.value() & kSeals) == kSeals;
 }
 
-// MFD_EXEC keeps vm.memfd_noexec=1 from making it non-executable; older kernels do not know the flag (EINVAL).
+// MFD_EXEC keeps vm.memfd_noexec=1 from making it non-executable; older kernels do not know the
+// flag (EINVAL).
 Result<UniqueFd> executable_memfd(const std::string& name) {
   auto fd = sys::memfd_create(name, MFD_ALLOW_SEALING | MFD_EXEC);
-  if (!fd.ok() && fd.error().sys_errno() == EINVAL) return sys::memfd_create(name, MFD_ALLOW_SEALING);
+  if (!fd.ok() && fd.error().sys_errno() == EINVAL)
+    return sys::memfd_create(name, MFD_ALLOW_SEALING);
   return fd;
 }
 
@@ -44,13 +46,16 @@ Result<UniqueFd> seal_program(int file, const std::string& name) {
   auto copy = TRY(executable_memfd(name));
   off_t at = 0;
   while (at < st.st_size) {
-    const ssize_t moved = ::sendfile(copy.get(), file, &at, static_cast<std::size_t>(st.st_size - at));
+    const ssize_t moved =
+        ::sendfile(copy.get(), file, &at, static_cast<std::size_t>(st.st_size - at));
     if (moved < 0 && errno != EINTR) return Error::sys("sendfile", name);
     if (moved == 0) return Error::sys("sendfile (the file became shorter)", name, EIO);
   }
   TRY(sys::fchmod(copy.get(), 0555, name));
-  if (!sys::add_seals(copy.get(), kSeals | F_SEAL_EXEC).ok()) TRY(sys::add_seals(copy.get(), kSeals));
-  if (!is_sealed(copy.get())) return Error::make(Code::kUnsupported, cat("'", name, "' could not be sealed in memory"));
+  if (!sys::add_seals(copy.get(), kSeals | F_SEAL_EXEC).ok())
+    TRY(sys::add_seals(copy.get(), kSeals));
+  if (!is_sealed(copy.get()))
+    return Error::make(Code::kUnsupported, cat("'", name, "' could not be sealed in memory"));
   return copy;
 }
 
@@ -81,7 +86,8 @@ Result<std::string> build_id(int file) {
       const std::size_t name = note_at + sizeof note;
       const std::size_t text = name + ((note.n_namesz + 3U) & ~3U);
       if (text + note.n_descsz > end) break;
-      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(head.data() + name, "GNU", 4) == 0)
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+          std::memcmp(head.data() + name, "GNU", 4) == 0)
         return hex({head.data() + text, note.n_descsz});
       note_at = text + ((note.n_descsz + 3U) & ~3U);
     }

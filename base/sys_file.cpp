@@ -32,15 +32,16 @@ Result<UniqueFd> openat(int dirfd, const std::string& path, int flags, mode_t mo
   return UniqueFd{fd};
 }
 
-Result<UniqueFd> openat2(int dirfd, const std::string& path, std::uint64_t flags, std::uint64_t mode,
-                         std::uint64_t resolve) {
+Result<UniqueFd> openat2(int dirfd, const std::string& path, std::uint64_t flags,
+                         std::uint64_t mode, std::uint64_t resolve) {
   open_how how{};
   how.flags = flags | O_CLOEXEC;
   how.mode = mode;
   how.resolve = resolve;
   constexpr int kMostTries = 64;  // a hostile renamer could keep us here for ever
   for (int tries = 0;; ++tries) {
-    const long fd = retry([&] { return ::syscall(SYS_openat2, dirfd, path.c_str(), &how, sizeof how); });
+    const long fd =
+        retry([&] { return ::syscall(SYS_openat2, dirfd, path.c_str(), &how, sizeof how); });
     if (fd >= 0) return UniqueFd{static_cast<int>(fd)};
     if (errno != EAGAIN || tries == kMostTries) return Error::sys("openat2", path);
   }
@@ -103,16 +104,18 @@ Result<> mknodat(int dirfd, const std::string& path, mode_t mode, dev_t dev) {
 Result<> symlinkat(const std::string& target, int dirfd, const std::string& path) {
   return done(::symlinkat(target.c_str(), dirfd, path.c_str()), "symlinkat", path);
 }
-Result<> linkat(int olddirfd, const std::string& oldpath, int newdirfd, const std::string& newpath, int flags) {
-  return done(::linkat(olddirfd, oldpath.c_str(), newdirfd, newpath.c_str(), flags), "linkat", newpath);
+Result<> linkat(int olddirfd, const std::string& oldpath, int newdirfd, const std::string& newpath,
+                int flags) {
+  return done(::linkat(olddirfd, oldpath.c_str(), newdirfd, newpath.c_str(), flags), "linkat",
+              newpath);
 }
 Result<> unlinkat(int dirfd, const std::string& path, int flags) {
   return done(::unlinkat(dirfd, path.c_str(), flags), "unlinkat", path);
 }
-Result<> renameat2(int olddirfd, const std::string& oldpath, int newdirfd, const std::string& newpath,
-                   unsigned flags) {
-  return done(::syscall(SYS_renameat2, olddirfd, oldpath.c_str(), newdirfd, newpath.c_str(), flags), "renameat2",
-              newpath);
+Result<> renameat2(int olddirfd, const std::string& oldpath, int newdirfd,
+                   const std::string& newpath, unsigned flags) {
+  return done(::syscall(SYS_renameat2, olddirfd, oldpath.c_str(), newdirfd, newpath.c_str(), flags),
+              "renameat2", newpath);
 }
 
 Result<std::string> readlinkat(int dirfd, const std::string& path) {
@@ -128,7 +131,9 @@ Result<std::string> readlinkat(int dirfd, const std::string& path) {
   }
 }
 
-Result<> fchmod(int fd, mode_t mode, std::string_view subject) { return done(::fchmod(fd, mode), "fchmod", subject); }
+Result<> fchmod(int fd, mode_t mode, std::string_view subject) {
+  return done(::fchmod(fd, mode), "fchmod", subject);
+}
 Result<> fchown(int fd, uid_t uid, gid_t gid, std::string_view subject) {
   return done(::fchown(fd, uid, gid), "fchown", subject);
 }
@@ -158,7 +163,8 @@ Result<> set_cloexec(int fd, bool on) {
 Result<> set_nonblock(int fd, bool on) {
   const int flags = ::fcntl(fd, F_GETFL);
   if (flags < 0) return Error::sys("fcntl(F_GETFL)", cat("fd ", fd));
-  return done(::fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK), "fcntl(F_SETFL)", cat("fd ", fd));
+  return done(::fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK), "fcntl(F_SETFL)",
+              cat("fd ", fd));
 }
 
 Result<std::pair<UniqueFd, UniqueFd>> pipe2(int flags) {
@@ -173,7 +179,9 @@ Result<UniqueFd> memfd_create(const std::string& name, unsigned flags) {
   return UniqueFd{fd};
 }
 
-Result<> add_seals(int fd, int seals) { return done(::fcntl(fd, F_ADD_SEALS, seals), "fcntl(F_ADD_SEALS)", cat("fd ", fd)); }
+Result<> add_seals(int fd, int seals) {
+  return done(::fcntl(fd, F_ADD_SEALS, seals), "fcntl(F_ADD_SEALS)", cat("fd ", fd));
+}
 
 Result<int> get_seals(int fd) {
   const int seals = ::fcntl(fd, F_GET_SEALS);

@@ -15,7 +15,8 @@ Result<> done(long result, std::string_view call, std::string_view subject) {
   return {};
 }
 
-// The file system's own words ("e overlay: lowerdir is too long"), read from the context descriptor (fsopen(2)).
+// The file system's own words ("e overlay: lowerdir is too long"), read from the context descriptor
+// (fsopen(2)).
 std::string fs_log(int fs) {
   std::string text;
   std::array<char, 512> line{};
@@ -28,7 +29,8 @@ std::string fs_log(int fs) {
   return text;
 }
 
-Result<> fsconfig(int fs, unsigned command, const char* key, const void* value, int aux, std::string_view subject) {
+Result<> fsconfig(int fs, unsigned command, const char* key, const void* value, int aux,
+                  std::string_view subject) {
   if (::syscall(SYS_fsconfig, fs, command, key, value, aux) >= 0) return {};
   const int err = errno;
   auto error = Error::sys("fsconfig", subject, err);
@@ -53,7 +55,9 @@ Result<> fsconfig_flag(int fs, const std::string& key) {
 Result<> fsconfig_fd(int fs, const std::string& key, int fd) {
   return fsconfig(fs, FSCONFIG_SET_FD, key.c_str(), nullptr, fd, key);
 }
-Result<> fsconfig_create(int fs) { return fsconfig(fs, FSCONFIG_CMD_CREATE, nullptr, nullptr, 0, "create"); }
+Result<> fsconfig_create(int fs) {
+  return fsconfig(fs, FSCONFIG_CMD_CREATE, nullptr, nullptr, 0, "create");
+}
 
 Result<UniqueFd> fsmount(int fs, unsigned attributes) {
   const long fd = ::syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, attributes);
@@ -67,16 +71,22 @@ Result<UniqueFd> open_tree(int dirfd, const std::string& path, unsigned flags) {
   return UniqueFd{static_cast<int>(fd)};
 }
 
-Result<> move_mount(int from, const std::string& from_path, int to, const std::string& to_path, unsigned flags) {
-  return done(::syscall(SYS_move_mount, from, from_path.c_str(), to, to_path.c_str(), flags), "move_mount", to_path);
+Result<> move_mount(int from, const std::string& from_path, int to, const std::string& to_path,
+                    unsigned flags) {
+  return done(::syscall(SYS_move_mount, from, from_path.c_str(), to, to_path.c_str(), flags),
+              "move_mount", to_path);
 }
 
-Result<> mount_setattr(int dirfd, const std::string& path, unsigned flags, const struct mount_attr& attributes) {
-  return done(::syscall(SYS_mount_setattr, dirfd, path.c_str(), flags, &attributes, sizeof attributes),
-              "mount_setattr", path);
+Result<> mount_setattr(int dirfd, const std::string& path, unsigned flags,
+                       const struct mount_attr& attributes) {
+  return done(
+      ::syscall(SYS_mount_setattr, dirfd, path.c_str(), flags, &attributes, sizeof attributes),
+      "mount_setattr", path);
 }
 
-Result<> umount2(const std::string& path, int flags) { return done(::umount2(path.c_str(), flags), "umount2", path); }
+Result<> umount2(const std::string& path, int flags) {
+  return done(::umount2(path.c_str(), flags), "umount2", path);
+}
 
 Result<> pivot_root(const std::string& new_root, const std::string& put_old) {
   return done(::syscall(SYS_pivot_root, new_root.c_str(), put_old.c_str()), "pivot_root", new_root);
@@ -86,7 +96,11 @@ Result<> set_propagation(const std::string& path, unsigned long flags) {
   return done(::mount(nullptr, path.c_str(), nullptr, flags, nullptr), "mount(propagation)", path);
 }
 
-Result<> fchdir(int fd, std::string_view subject) { return done(::fchdir(fd), "fchdir", subject); }
-Result<> chdir(const std::string& path) { return done(::chdir(path.c_str()), "chdir", path); }
+Result<> fchdir(int fd, std::string_view subject) {
+  return done(::fchdir(fd), "fchdir", subject);
+}
+Result<> chdir(const std::string& path) {
+  return done(::chdir(path.c_str()), "chdir", path);
+}
 
 }  // namespace wherry::sys

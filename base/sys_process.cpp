@@ -83,7 +83,8 @@ Result<> sendmsg(int socket, std::string_view data, std::span<const int> fds, in
     sent = ::sendmsg(socket, &message, flags | MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
   if (sent < 0) return Error::sys("sendmsg");
-  if (static_cast<std::size_t>(sent) != data.size()) return Error::sys("sendmsg (short)", {}, EMSGSIZE);
+  if (static_cast<std::size_t>(sent) != data.size())
+    return Error::sys("sendmsg (short)", {}, EMSGSIZE);
   return {};
 }
 
@@ -103,7 +104,8 @@ Result<Received> recvmsg(int socket, std::span<char> into, int flags) {
   Received received;
   received.size = static_cast<std::size_t>(got);
   received.truncated = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     for (std::size_t i = 0; i < count; ++i) {

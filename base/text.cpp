@@ -61,12 +61,19 @@ bool has_control(std::string_view text) {
   return false;
 }
 
-bool valid_utf8(std::string_view text) { return valid_utf8_prefix(text) == text.size(); }
+bool valid_utf8(std::string_view text) {
+  return valid_utf8_prefix(text) == text.size();
+}
 
 std::size_t valid_utf8_prefix(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t more = lead < 0x80 ? 0 : lead < 0xc2 ? 9 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : lead < 0xf5 ? 3 : 9;
+    const std::size_t more = lead < 0x80   ? 0
+                             : lead < 0xc2 ? 9
+                             : lead < 0xe0 ? 1
+                             : lead < 0xf0 ? 2
+                             : lead < 0xf5 ? 3
+                                           : 9;
     if (more == 9 || i + more >= text.size()) return i;
     for (std::size_t k = 1; k <= more; ++k)
       if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return i;

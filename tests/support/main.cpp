@@ -1,4 +1,5 @@
-// The main of every test program: gtest, and a line for each skip with its reason, for tools/test to collect.
+// The main of every test program: gtest, and a line for each skip with its reason, for tools/test
+// to collect.
 #include <gtest/gtest.h>
 #include <signal.h>
 
