@@ -188,8 +188,8 @@ void read_scheduling(Object& spec) {
        {"affinity", "nodeName", "overhead", "preemptionPolicy", "priority", "priorityClassName",
         "schedulerName", "tolerations", "topologySpreadConstraints", "workloadRef"})
     spec.warn(key, kOneNode);
-  if (const auto gates = spec.list("schedulingGates"); !gates.empty())
-    spec.problem("schedulingGates hold the pod back, and nobody here lifts them");
+  for (const auto& gate : spec.list("schedulingGates"))
+    spec.findings().problem(gate.node, gate.name, "holds the pod back, and nobody here lifts it");
   spec.warn("readinessGates", "there are no controllers");
   spec.warn("activeDeadlineSeconds", "the pod is not ended by time");
   spec.warn("imagePullSecrets", "images are not pulled");
@@ -202,8 +202,12 @@ void read_scheduling(Object& spec) {
   spec.ignore("enableServiceLinks");
   spec.refuse("resourceClaims", "resource claims are not supported");
   spec.refuse("ephemeralContainers", "cannot be part of a manifest");
-  if (const auto handler = spec.string("runtimeClassName"); !handler.empty())
-    spec.problem(cat("runtimeClassName ", in_quotes(handler), " is not known here"));
+  if (const auto handler = spec.take("runtimeClassName")) {
+    const auto name = as_string(spec.findings(), *handler).value_or("");
+    if (!name.empty())
+      spec.findings().problem(handler->node, handler->name,
+                              cat(in_quotes(name), " is not known here"));
+  }
 }
 
 std::vector<Container> read_containers(Object& spec, std::string_view key,

@@ -1,4 +1,4 @@
-// pod.json: what was asked for, as it is kept. Members that hold their default are left out.
+// pod.json: what was asked for, as it is kept. Members that are empty, false or 0 are left out.
 #include "runtime/pod/pod.h"
 
 #include <array>
@@ -71,6 +71,7 @@ class Writer {
   void field(const char* key, const std::string& value) {
     if (!value.empty()) out_[key] = value;
   }
+  void always(const char* key, const std::string& value) { out_[key] = value; }
   void field(const char* key, const bool& value) {
     if (value) out_[key] = true;
   }
@@ -147,6 +148,10 @@ class Reader {
     if (it != from_.end()) decode(*it, cat(where_, "/", key), value);
   }
   template <class T>
+  void always(const char* key, T& value) {
+    field(key, value);
+  }
+  template <class T>
   void object(const char* key, T& value) {
     field(key, value);
   }
@@ -196,8 +201,10 @@ class Reader {
   void decode(const Json& json, const std::string& where, std::vector<T>& values) {
     if (!json.is_array()) return wrong(where, "must be a list");
     values.clear();
-    for (const auto& item : json)
-      decode(item, cat(where, "/", values.size()), values.emplace_back());
+    for (const auto& item : json) {
+      const auto place = cat(where, "/", values.size());
+      decode(item, place, values.emplace_back());
+    }
   }
   void decode(const Json& json, const std::string& where,
               std::map<std::string, std::string>& values) {
@@ -256,7 +263,7 @@ void fields(auto& a, Is<VolumeMount> auto& v) {
 void fields(auto& a, Is<HostDevice> auto& v) {
   a.field("hostPath", v.host_path);
   a.field("containerPath", v.container_path);
-  a.field("permissions", v.permissions);
+  a.always("permissions", v.permissions);
 }
 
 void fields(auto& a, Is<Limits> auto& v) {
@@ -312,7 +319,7 @@ void fields(auto& a, Is<Container> auto& v) {
 void fields(auto& a, Is<Pod> auto& v) {
   a.field("id", v.id);
   a.field("name", v.name);
-  a.field("namespace", v.ns);
+  a.always("namespace", v.ns);
   a.field("uid", v.uid);
   a.field("labels", v.labels);
   a.field("annotations", v.annotations);

@@ -200,7 +200,8 @@ Result<oci::Mount> volume_mount(const Pod& pod, const Container& container,
                    {"nosuid", "nodev", mount.read_only ? "ro" : "rw"},
                    {},
                    {}};
-    for (const auto option : split(tmpfs_options(*volume), ',')) out.options.emplace_back(option);
+    const std::string words = tmpfs_options(*volume);
+    for (const auto option : split(words, ',')) out.options.emplace_back(option);
     return out;
   }
   oci::Mount out{mount.mount_path, "bind", source, {"rbind"}, {}, {}};

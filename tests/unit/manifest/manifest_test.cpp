@@ -149,7 +149,7 @@ TEST(Manifest, EachProblemHasItsPlaceAndAllAreTold) {
       problems("hostnme: x\nhostNetwork: 1", "env: [{name: A, value: 1}]\nimge: x"),
       "f:5:3: spec.hostnme: no such field\n"
       "f:6:16: spec.hostNetwork: must be true or false and is a number\n"
-      "f:10:30: spec.containers[0].env[0].value: must be text (\"1\" in quotes) and is a number\n"
+      "f:10:28: spec.containers[0].env[0].value: must be text (\"1\" in quotes) and is a number\n"
       "f:11:5: spec.containers[0].imge: no such field");
 }
 
@@ -164,7 +164,7 @@ TEST(Manifest, WhatIsWrongIsRefused) {
       {"", "resources: {limits: {cpu: 1}, requests: {cpu: 2}}",
        "requests.cpu is more than limits.cpu"},
       {"", "resources: {limits: {example.com/dongle: 3}}", "there is no such resource here"},
-      {"", "volumeMounts: [{name: no, mountPath: /x}]", "the pod has no volume 'no'"},
+      {"", "volumeMounts: [{name: nope, mountPath: /x}]", "the pod has no volume 'nope'"},
       {"volumes: [{name: v}]", "volumeMounts: [{name: v, mountPath: x}]",
        "mountPath must be absolute"},
       {"volumes: [{name: v}]", "volumeMounts: [{name: v, mountPath: /x, subPath: ../y}]",
@@ -190,10 +190,10 @@ TEST(Manifest, WhatIsWrongIsRefused) {
       {"", "securityContext: {runAsUser: \"1\"}", "must be a whole number and is text"},
       {"", "securityContext: {privileged: true, allowPrivilegeEscalation: false}",
        "privilege escalation"},
-      {"runtimeClassName: kata", "", "runtimeClassName 'kata' is not known here"},
+      {"runtimeClassName: kata", "", "runtimeClassName: 'kata' is not known here"},
       {"os: {name: windows}", "", "'windows' is not what this is"},
       {"nodeSelector: {kubernetes.io/os: windows}", "", "'windows' is not what this is"},
-      {"schedulingGates: [{name: x}]", "", "nobody here lifts them"},
+      {"schedulingGates: [{name: x}]", "", "nobody here lifts it"},
       {"securityContext: {sysctls: [{name: kernel.panic, value: \"1\"}]}", "",
        "not of a namespace"},
       {"", "livenessProbe: {gRPC: {port: 1}}", "livenessProbe.gRPC: no such field"},
@@ -241,7 +241,7 @@ TEST(Manifest, Documents) {
   const std::pair<std::string, const char*> rows[] = {
       {"", "f: there is no pod in the file"},
       {"# nothing\n", "f: there is no pod in the file"},
-      {"a: [", "f:1:5: "},
+      {"a: [", "f:1:1: end of sequence"},
       {"just text", "a document must be an object"},
       {"kind: Job\nmetadata: {name: j}\n", "f:1:1: there is no pod in the file, but Job 'j'"},
       {good + "---\n" + good, "a second pod, 'web': one at a time is supported"},
