@@ -1,6 +1,8 @@
 // Pods: finding, listing, and the verbs that a worker carries out.
 #include "shim/pods.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 
 #include "base/file.h"
@@ -170,7 +172,7 @@ Result<int> Pods::attach(const Target& target, std::array<int, 3> stdio) {
     options.tty = found->tty;
   }
   auto client = TRY(connect_to(places_, target.pod_id, Deadline::in(kCallWait)));
-  TRY(client.call("attach", {{"container", container->name}}, {{theirs.get()}},
+  TRY(client.call("attach", {{"container", container->name}}, std::array{theirs.get()},
                   Deadline::in(kCallWait)));
   theirs.reset();
   auto outcome = TRY(run_relay(std::move(ours), options));
@@ -300,7 +302,7 @@ Result<int> Pods::exec(const Target& target, ExecRequest request, Deadline deadl
     params["rows"] = size->rows;
     params["columns"] = size->columns;
   }
-  TRY(client.send("exec", params, {{theirs.get()}}, Deadline::in(kCallWait)));
+  TRY(client.send("exec", params, std::array{theirs.get()}, Deadline::in(kCallWait)));
   theirs.reset();
   RelayOptions options;
   options.stdio = request.stdio;

@@ -94,13 +94,16 @@ Result<cgroups::Place> make_cgroups(const Places& places, const pod::Pod& pod) {
   int next = keeper::kFirstFd;
   for (const int fd : safe)
     if (::dup2(fd, next++) < 0) ::_exit(125);
+  if (::dup2(exe, next) < 0 || ::fcntl(next, F_SETFD, FD_CLOEXEC) < 0) ::_exit(125);
+  // What our own caller left open is no business of the keeper's.
+  sys::close_range(static_cast<unsigned>(next) + 1, ~0U).ignore("then it stays open");
   const int null = ::open("/dev/null", O_RDWR);
   for (const int fd : {0, 1, 2})
     if (::dup2(null, fd) < 0) ::_exit(125);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::syscall(SYS_execveat, exe, "", argv, env, AT_EMPTY_PATH);
+  ::syscall(SYS_execveat, next, "", argv, env, AT_EMPTY_PATH);
   ::_exit(126);
 }
 

@@ -151,6 +151,11 @@ void ContainerIo::take_packet(Client& client) {
   }
 }
 
+bool ContainerIo::has_waited_clients() const {
+  return std::any_of(clients_.begin(), clients_.end(),
+                     [](const auto& client) { return client->slow == Slow::kWait; });
+}
+
 bool ContainerIo::wants_input() const {
   return std::any_of(clients_.begin(), clients_.end(),
                      [](const auto& client) { return !client->pending_input.empty(); });

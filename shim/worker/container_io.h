@@ -63,6 +63,7 @@ class ContainerIo {
   void finish(std::optional<int> exit_code);
   void fail(const Error& error);  // the same, with why it could not be started
   bool has_clients() const { return !clients_.empty(); }
+  bool has_waited_clients() const;
   std::uint64_t dropped_bytes() const { return log_.position().dropped; }
   // Nothing of it is kept any more.
   void forget();

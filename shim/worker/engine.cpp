@@ -1,5 +1,6 @@
 #include "shim/worker/engine.h"
 
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ namespace {
 constexpr Millis kCreateWait{60'000};
 constexpr Millis kDestroyWait{10'000};
 constexpr std::size_t kLongestConfig = 16 * 1024 * 1024;
+constexpr char kMountNamespace[] = "ns/mnt";
 constexpr char kConfigFile[] = "config.json";
 constexpr std::array<const char*, 3> kPodNamespaces{"net", "ipc", "uts"};
 
@@ -139,7 +141,9 @@ Result<> Engine::create(const std::string& name, unsigned attempt) {
   const auto* wanted = context_.container(name);
   if (wanted == nullptr) return Error::make(Code::kNotFound, "the pod has no such container");
   if (!prepared_) {
-    TRY(prepare_pod_files(context_));
+    if (TRY(prepare_pod_files(context_)) == VolumesIn::kOwnNamespace)
+      context_.keeper.store(kMountNamespace,
+                            TRY(sys::openat(AT_FDCWD, "/proc/self/ns/mnt", O_RDONLY)).get());
     TRY(make_namespaces());
   }
   prepared_ = true;
@@ -227,12 +231,17 @@ Result<ExitRecord> Engine::record_exit(LiveContainer& container, const ChildExit
   return TRY(read_exit_record(container.record_dir.get())).value_or(record);
 }
 
-Result<Engine::Found> Engine::adopt(const std::string& name, unsigned attempt) {
+Result<> Engine::rejoin() {
+  prepared_ = true;
   for (const char* which : kPodNamespaces)
     if (auto ns = context_.keeper.take(cat("ns/", which)))
       namespaces_.insert_or_assign(which, std::move(*ns));
-  prepared_ = true;
+  if (const auto mounts = context_.keeper.take(kMountNamespace))
+    TRY(sys::setns(mounts->get(), CLONE_NEWNS, "mount namespace of the pod's volumes"));
+  return {};
+}
 
+Result<Engine::Found> Engine::adopt(const std::string& name, unsigned attempt) {
   LiveContainer live;
   live.name = name;
   live.attempt = attempt;

@@ -54,6 +54,7 @@ class Engine {
     enum class What : std::uint8_t { kNothing, kAtGate, kAlive, kGone } what{};
     std::optional<ExitRecord> exit;  // kGone: when it was written down
   };
+  Result<> rejoin();  // what all containers share; before the first adopt()
   Result<Found> adopt(const std::string& name, unsigned attempt);
   std::string log_path(const std::string& name, unsigned attempt) const;
   Result<UniqueFd> record_dir(const std::string& name) const;

@@ -79,6 +79,7 @@ Result<> wind_up(Context& context, Supervisor& supervisor, Server& server) {
   if (supervisor.removed() && !failed) {
     const auto removed = remove_files(context);
     if (!removed.ok()) LOG(kError, removed.error().message());
+    supervisor.tell_removed();
   }
   if (!to_client && !failed) remove_cgroups(context);
   supervisor.answer_failure();  // its reader removes what is left
@@ -86,8 +87,9 @@ Result<> wind_up(Context& context, Supervisor& supervisor, Server& server) {
   supervisor.release_foreground();
   server.close();
   const auto deadline = Deadline::in(kLastReplyWait);
-  while (supervisor.has_clients() || (!server.idle() && !deadline.expired()))
-    TRY(context.loop.run_once(supervisor.has_clients() ? Deadline::never() : deadline));
+  while (supervisor.has_waited_clients() ||
+         ((supervisor.has_clients() || !server.idle()) && !deadline.expired()))
+    TRY(context.loop.run_once(supervisor.has_waited_clients() ? Deadline::never() : deadline));
   context.keeper.bye();
   return {};
 }

@@ -32,7 +32,8 @@ Result<UniqueFd> make_rootfs(const Context& context, const pod::Container& conta
   const std::string path = cat(context.root_path(), "/rootfs/", container.name);
   mount::Overlay overlay{found->second.layer_dirs, path + "/upper", path + "/work"};
   if (overlay.lower.empty()) {  // an image without layers
-    TRY(make_dir_at(own.get(), "empty", 0755));
+    const auto empty = TRY(make_dir_at(own.get(), "empty", 0755));
+    TRY(sys::fchmod(empty.get(), 0755, "empty"));  // whatever our umask is
     overlay.lower.push_back(path + "/empty");
   }
   TRY(copy_owner_and_mode(overlay.lower.back(), upper.get()));

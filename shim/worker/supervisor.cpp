@@ -53,8 +53,10 @@ Supervisor::Supervisor(Context& context, pod::Machine machine, Shims shims)
 
 Result<std::unique_ptr<Supervisor>> Supervisor::fresh(Context& context) {
   auto spec = TRY(spec_with_images(context));
-  return std::unique_ptr<Supervisor>{
+  std::unique_ptr<Supervisor> supervisor{
       new Supervisor{context, pod::Machine{std::move(spec)}, TRY(identify_shims(context.keeper))}};
+  supervisor->fresh_ = true;
+  return supervisor;
 }
 
 Result<std::unique_ptr<Supervisor>> Supervisor::recovered(Context& context) {
@@ -62,6 +64,7 @@ Result<std::unique_ptr<Supervisor>> Supervisor::recovered(Context& context) {
   auto machine = TRY(pod::Machine::restore(TRY(spec_with_images(context)), saved));
   std::unique_ptr<Supervisor> supervisor{
       new Supervisor{context, std::move(machine), TRY(identify_shims(context.keeper))}};
+  TRY(supervisor->engine_.rejoin());
   supervisor->recall_times();
   for (const auto& view : supervisor->machine_.containers())
     TRY_CTX(supervisor->recover_container(view), cat("recover container '", view.name, "'"));
@@ -69,12 +72,13 @@ Result<std::unique_ptr<Supervisor>> Supervisor::recovered(Context& context) {
 }
 
 void Supervisor::begin() {
-  if (context_.keeper.runs() == 1 && machine_.phase() == pod::Phase::kPending) {
+  if (fresh_) {
     tell("pod.started", Json::object());
-    feed(pod::Asked{pod::Asked::What::kRun});
+    return feed(pod::Asked{pod::Asked::What::kRun});
   }
   take_exits();
-  for (auto& action : machine_.resume(now())) resumed_.push_back(std::move(action));
+  work_off();  // what was found of each container
+  resumed_ = machine_.resume(now());
   work_off();
 }
 
@@ -94,8 +98,7 @@ void Supervisor::work_off() {
   while (!events_.empty() || !resumed_.empty()) {
     std::vector<pod::Action> actions;
     if (!resumed_.empty()) {
-      actions.assign(resumed_.begin(), resumed_.end());
-      resumed_.clear();
+      actions = std::exchange(resumed_, {});
     } else {
       const pod::Event event = std::move(events_.front());
       events_.pop_front();
@@ -311,6 +314,11 @@ void Supervisor::release_foreground() {
 bool Supervisor::has_clients() const {
   return std::any_of(ended_io_.begin(), ended_io_.end(),
                      [](const auto& io) { return io->has_clients(); });
+}
+
+bool Supervisor::has_waited_clients() const {
+  return std::any_of(ended_io_.begin(), ended_io_.end(),
+                     [](const auto& io) { return io->has_waited_clients(); });
 }
 
 void Supervisor::on_exit(const std::string& container, ToldExit told) {

@@ -48,10 +48,12 @@ class Supervisor {
   void answer_failure();
   void write_status();
   void tell_end_waiters();
+  void tell_removed() { tell("pod.removed", Json::object()); }
   // The container that `run` in the foreground is attached to has ended: its clients hear it now.
   void release_foreground();
   bool has_foreground() const { return foreground_io_ && foreground_io_->has_clients(); }
   bool has_clients() const;
+  bool has_waited_clients() const;  // those for which a container waits
 
  private:
   Supervisor(Context& context, pod::Machine machine, Shims shims);
@@ -92,8 +94,8 @@ class Supervisor {
   Engine engine_;
   ExecSessions execs_;
   std::deque<pod::Event> events_;
-  std::list<pod::Action> resumed_;
-  bool working_ = false, ended_ = false, removed_ = false, answered_ = false;
+  std::vector<pod::Action> resumed_;
+  bool fresh_ = false, working_ = false, ended_ = false, removed_ = false, answered_ = false;
   std::map<std::string, Notes> notes_;
   std::map<std::pair<std::string, pod::Timer>, EventLoop::TimerId> timers_;
   std::optional<Error> first_failure_;

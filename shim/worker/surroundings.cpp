@@ -1,5 +1,6 @@
 #include "shim/worker/surroundings.h"
 
+#include <sched.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -145,10 +146,23 @@ Result<> make_empty_dir(const Context& context, const Volume& volume) {
                          MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
+// What is made outside our own directories is for others as well.
+class UsualUmask {
+ public:
+  UsualUmask() : before_{::umask(0022)} {}
+  UsualUmask(const UsualUmask&) = delete;
+  UsualUmask& operator=(const UsualUmask&) = delete;
+  ~UsualUmask() { ::umask(before_); }
+
+ private:
+  mode_t before_;
+};
+
 Result<> make_missing(const Volume& volume) {
   const auto st = sys::fstatat(AT_FDCWD, volume.host_path, 0);
   if (st.ok() || st.error().code() != Code::kNotFound) return {};
   const auto root = TRY(sys::openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY));
+  const UsualUmask usual;
   if (volume.host_type == Volume::HostType::kDirectoryOrCreate)
     TRY(make_dirs_in_root(root.get(), volume.host_path, 0755));
   if (volume.host_type == Volume::HostType::kFileOrCreate)
@@ -195,6 +209,7 @@ Result<UniqueFd> open_sub_path(const std::string& place, const std::string& sub_
   const auto root = TRY(sys::openat(AT_FDCWD, place, O_PATH | O_DIRECTORY));
   auto found = open_beneath(root.get(), sub_path, O_PATH);
   if (found.ok() || found.error().code() != Code::kNotFound) return found;
+  const UsualUmask usual;
   return make_dirs_in_root(root.get(), sub_path, 0755);
 }
 
@@ -218,7 +233,7 @@ Result<> place_volumes(const Context& context, const pod::Container& container,
 
 }  // namespace
 
-Result<> prepare_pod_files(const Context& context) {
+Result<VolumesIn> prepare_pod_files(const Context& context) {
   const auto etc = TRY(make_dir_at(context.root_dir.get(), "etc", 0700));
   const auto host_resolv = read_file_at(AT_FDCWD, "/etc/resolv.conf", 65536);
   TRY(replace_file(etc.get(), "hosts", pod::hosts_file(context.pod), 0644));
@@ -242,7 +257,7 @@ Result<> prepare_pod_files(const Context& context) {
     TRY_CTX(volume.kind == Volume::Kind::kEmptyDir ? make_empty_dir(context, volume)
                                                    : check_host_path(volume),
             cat("volume '", volume.name, "'"));
-  return {};
+  return memory ? VolumesIn::kOwnNamespace : VolumesIn::kHost;
 }
 
 Result<Prepared> prepare_surroundings(const Context& context, const pod::Container& container) {

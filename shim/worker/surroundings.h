@@ -17,7 +17,12 @@ struct Prepared {
 };
 
 // hosts, hostname, resolv.conf and the volumes of the pod; once, before its first container.
-Result<> prepare_pod_files(const Context& context);
+enum class VolumesIn : std::uint8_t {
+  kHost,
+  kOwnNamespace,  // the worker has left the host's mount namespace: whoever comes after it must
+                  // join its
+};
+Result<VolumesIn> prepare_pod_files(const Context& context);
 Result<Prepared> prepare_surroundings(const Context& context, const pod::Container& container);
 
 }  // namespace wherry::shim
