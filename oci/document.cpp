@@ -12,7 +12,7 @@ std::string to_string(const Problem& problem) {
   if (!problem.file.empty()) out += problem.file + ":";
   if (problem.line != 0) out += cat(problem.line, ':', problem.column, ':');
   if (!out.empty()) out += ' ';
-  if (!problem.pointer.empty()) out += problem.pointer + ": ";
+  if (!problem.pointer.empty()) out += shown_pointer(problem.pointer) + ": ";
   return out + problem.message;
 }
 

@@ -44,6 +44,11 @@ void append_to_pointer(std::string& pointer, std::string_view name) {
   }
 }
 
+std::string shown_pointer(std::string_view pointer) {
+  const auto quoted = in_quotes(pointer);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
 namespace {
 
 std::string unescape(std::string_view step) {

@@ -33,6 +33,8 @@ Place place_of(std::string_view json, std::size_t offset);
 
 // ".../<name>" as a JSON pointer (RFC 6901: '~' and '/' within the name are escaped).
 void append_to_pointer(std::string& pointer, std::string_view name);
+// As it is shown in a message: a key may hold anything, also line ends.
+std::string shown_pointer(std::string_view pointer);
 // The node under `root` that the pointer names, or the deepest one on the way to it.
 const Node& find_node(const Node& root, std::string_view pointer);
 

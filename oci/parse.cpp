@@ -233,7 +233,7 @@ Result<Node> parse_tree(std::string_view json, std::string_view file_name) {
   }
   if (!fault) return std::move(builder.root);
   const auto [line, column] = place_of(json, fault->offset);
-  auto pointer = builder.pointer();
+  auto pointer = shown_pointer(builder.pointer());
   if (!pointer.empty()) pointer += ": ";
   return Error::make(Code::kInvalid,
                      cat(file_name, ':', line, ':', column, ": ", pointer, fault->what));

@@ -59,8 +59,8 @@ void check_scheduler(Rules& rules, const std::string& pointer, const Scheduler& 
     rules.problem(member(pointer, "nice"), cat("must be between -20 and 19, not ", scheduler.nice));
   const bool realtime = scheduler.policy == "SCHED_FIFO" || scheduler.policy == "SCHED_RR";
   if (!realtime && scheduler.priority != 0)
-    rules.problem(member(pointer, "priority"),
-                  cat("is for SCHED_FIFO and SCHED_RR only; ", scheduler.policy, " has none"));
+    rules.problem(member(pointer, "priority"), cat("is for SCHED_FIFO and SCHED_RR only; ",
+                                                   in_quotes(scheduler.policy), " has none"));
   if (realtime && (scheduler.priority < 1 || scheduler.priority > 99))
     rules.problem(member(pointer, "priority"),
                   cat("must be between 1 and 99, not ", scheduler.priority));

@@ -21,8 +21,8 @@ void check_errno(Rules& rules, const std::string& pointer, std::optional<unsigne
   if (*number > kMaxErrno)
     rules.problem(pointer, cat("must be at most ", kMaxErrno, ", not ", *number));
   if (action != "SCMP_ACT_ERRNO" && action != "SCMP_ACT_TRACE")
-    rules.note(pointer,
-               cat("is for SCMP_ACT_ERRNO and SCMP_ACT_TRACE; ", action, " has no use for it"));
+    rules.note(pointer, cat("is for SCMP_ACT_ERRNO and SCMP_ACT_TRACE; ", in_quotes(action),
+                            " has no use for it"));
 }
 
 void check_rule(Rules& rules, const std::string& pointer, const SeccompRule& rule) {

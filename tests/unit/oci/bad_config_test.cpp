@@ -170,7 +170,7 @@ const Bad kBad[] = {
     {"/process/scheduler/policy", "\"SCHED_FAST\"", "/process/scheduler/policy",
      "must be one of 'SCHED_OTHER'"},
     {"/process/scheduler/policy", "\"SCHED_OTHER\"", "/process/scheduler/priority",
-     "SCHED_OTHER has none"},
+     "'SCHED_OTHER' has none"},
     {"/process/scheduler/policy", nullptr, "/process/scheduler/policy", "is missing but required"},
     {"/process/scheduler/priority", "0", "/process/scheduler/priority", "must be between 1 and 99"},
     {"/process/scheduler/nice", "20", "/process/scheduler/nice", "must be between -20 and 19"},

@@ -99,7 +99,7 @@ TEST(Config, ABuiltSpecIsHeldToTheSameRules) {
   const std::vector<std::string> expected = {
       "/linux/cgroupsPath: must not hold a '..': 'a/../b'",
       "/process/env/0: a NUL character cannot be part of any value",
-      std::string{"/annotations/k\0~1~0: a NUL character cannot be part of a key", 60},
+      "/annotations/k\\x00~1~0: a NUL character cannot be part of a key",
   };
   EXPECT_EQ(lines, expected);
 }
@@ -126,6 +126,7 @@ TEST(Config, EmptyStructuresSurviveTheRoundTrip) {
 }
 
 TEST(Config, ProblemAsText) {
+  EXPECT_EQ(to_string(Problem{"/a\nb\x1b", 0, 0, "is bad", {}}), "/a\\x0ab\\x1b: is bad");
   EXPECT_EQ(to_string(Problem{"/a", 3, 5, "is bad", "f"}), "f:3:5: /a: is bad");
   EXPECT_EQ(to_string(Problem{"/a", 0, 0, "is bad", {}}), "/a: is bad");
   EXPECT_EQ(to_string(Problem{"", 1, 1, "is bad", "f"}), "f:1:1: is bad");
