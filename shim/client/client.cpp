@@ -61,7 +61,7 @@ Result<Json> Client::receive(Deadline deadline) {
     if (TRY(sys::poll_one(socket_.get(), POLLIN, deadline)) == 0)
       return Error::make(Code::kTimeout, "the shim does not answer");
     const auto got = TRY(sys::read(socket_.get(), bytes, "shim"));
-    if (got == 0) return Error::make(Code::kProtocol, "the shim has hung up");
+    if (got == 0) return Error::sys("read", "shim", ECONNRESET);
     TRY(lines_.add({bytes.data(), got}));
   }
 }
@@ -70,6 +70,10 @@ Result<Json> Client::call(const std::string& method, const Json& params, std::sp
                           Deadline deadline) {
   TRY(send(method, params, fds, deadline));
   return receive(deadline);
+}
+
+bool is_hang_up(const Error& error) {
+  return error.sys_errno() == ECONNRESET || error.sys_errno() == EPIPE;
 }
 
 }  // namespace wherry::shim

@@ -31,4 +31,7 @@ class Client {
   std::uint64_t last_id_ = 0;
 };
 
+// The worker has died or ended in the middle: another one may answer, or nobody ever will.
+bool is_hang_up(const Error& error);
+
 }  // namespace wherry::shim

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/process.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "bpf/device_filter.h"
@@ -20,7 +21,8 @@ namespace {
 
 using namespace shim;
 
-constexpr std::size_t kLongestRecord = 16 * 1024 * 1024;
+constexpr Millis kProgramWait{1'000};
+constexpr int kProgramNap = 20;  // ms
 
 struct Known {
   std::set<std::string> recorded;  // there is a record
@@ -120,6 +122,9 @@ Result<> Finder::cgroups() {
 // Keepers and workers by the lock that they hold; anything else by the cgroup that it is in.
 void Finder::process(const std::string& pid) {
   const auto proc = cat("/proc/", pid);
+  const auto state = process_state(parse_int<pid_t>(pid).value_or(0));
+  if (!state.ok() || state.value() == 'Z')
+    return;  // dead: nothing of it is left but its parent's to read
   const auto groups = read_file_at(AT_FDCWD, proc + "/cgroup", 65536);
   if (!groups.ok()) return;
   for (const auto line : split(groups.value(), '\n')) {
@@ -223,15 +228,26 @@ void Finder::attached_below(const std::string& path, std::set<std::uint32_t>& id
       .ignore("a group that goes away in between has no program any more");
 }
 
+// A program outlives its cgroup for a moment: the kernel lets go of it after a grace period. Only
+// what stays is a leak.
 Result<> Finder::programs() {
-  const auto loaded = bpf::loaded_device_filters();
-  if (!loaded.ok())
-    return {};  // not permitted to look: nothing is said rather than something wrong
-  std::set<std::uint32_t> attached;
-  attached_below(TRY(cgroups::discover()).unified, attached);
-  for (const auto id : loaded.value())
-    if (attached.count(id) == 0)
-      add("bpf", cat("program ", id), "", "a device filter that is attached to no cgroup");
+  const auto unified = TRY(cgroups::discover()).unified;
+  const auto deadline = Deadline::in(kProgramWait);
+  std::set<std::uint32_t> stray;
+  for (bool first = true; first || (!stray.empty() && !deadline.expired()); first = false) {
+    if (!first) ::poll(nullptr, 0, kProgramNap);
+    const auto loaded = bpf::loaded_device_filters();
+    if (!loaded.ok())
+      return {};  // not permitted to look: nothing is said rather than something wrong
+    std::set<std::uint32_t> attached;
+    attached_below(unified, attached);
+    std::set<std::uint32_t> now;
+    for (const auto id : loaded.value())
+      if (attached.count(id) == 0 && (first || stray.count(id) != 0)) now.insert(id);
+    stray = std::move(now);
+  }
+  for (const auto id : stray)
+    add("bpf", cat("program ", id), "", "a device filter that is attached to no cgroup");
   return {};
 }
 

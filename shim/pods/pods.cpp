@@ -34,6 +34,18 @@ Result<Client> connect_to(const Places& places, const std::string& id, Deadline 
   return Client::connect(state.get(), deadline);
 }
 
+// A request that may be made twice. A worker that dies over it is replaced by its keeper, which
+// holds the socket; when nobody keeps the pod any more, the last hang-up is the answer.
+Result<Json> ask(const Places& places, const std::string& id, const std::string& method,
+                 const Json& params, Deadline deadline) {
+  while (true) {
+    auto client = TRY(connect_to(places, id, deadline));
+    auto reply = client.call(method, params, {}, deadline);
+    if (reply.ok() || !is_hang_up(reply.error()) || deadline.expired()) return reply;
+    if (!TRY(view_pod(places, id)).alive) return reply;
+  }
+}
+
 Result<> check_places(const Places& places) {
   for (const auto& [what, path] :
        {std::pair{"--root", &places.root}, std::pair{"--state", &places.state},
@@ -269,15 +281,11 @@ Result<int> Pods::wait(const Target& target, Deadline deadline) const {
     return Error::make(Code::kNotFound, cat("the pod has no container '", target.container, "'"));
   const std::string what = cat("container '", container->name, "'");
   if (!view.alive) return known_code(container->exit_code, what);
-  auto client = connect_to(places_, target.pod_id, deadline);
-  if (client.ok()) {
-    const auto reply = client.value().call("wait", {{"container", container->name}}, {}, deadline);
-    if (reply.ok()) return code_in(reply.value(), what);
-    if (reply.error().code() != Code::kProtocol)
-      return Error::rebuilt(reply.error().code(), reply.error().sys_errno(),
-                            reply.error().message());
-  }
-  // It has ended in between: what it wrote last is there.
+  auto reply = ask(places_, target.pod_id, "wait", {{"container", container->name}}, deadline);
+  if (reply.ok()) return code_in(reply.value(), what);
+  if (!is_hang_up(reply.error()) && reply.error().code() != Code::kNotFound)
+    return std::move(reply).error();
+  // The pod has ended before it could say so: what it wrote last is there.
   const auto last = TRY(view_pod(places_, target.pod_id));
   const auto* ended = find_container(last.status, container->name);
   return known_code(ended == nullptr ? std::nullopt : ended->exit_code, what);
@@ -319,16 +327,11 @@ Result<> Pods::stop(const Target& target, std::optional<std::chrono::seconds> gr
   if (!view.alive) return destroy_remains(places_, target.pod_id, deadline);
   Json params = container_param(target);
   if (grace) params["grace"] = grace->count();
-  auto client = connect_to(places_, target.pod_id, deadline);
-  if (client.ok()) {
-    const auto reply = client.value().call("stop", params, {}, deadline);
-    // A hang-up is what its end looks like to one who came too late.
-    if (!reply.ok() && reply.error().code() != Code::kProtocol)
-      return Error::rebuilt(reply.error().code(), reply.error().sys_errno(),
-                            reply.error().message())
-          .hint(cat("wherry rm -f ", view.status.name));
-    if (!target.container.empty()) return {};
-  }
+  auto reply = ask(places_, target.pod_id, "stop", params, deadline);
+  // A hang-up is what its end looks like to one who came late.
+  if (!reply.ok() && !is_hang_up(reply.error()) && reply.error().code() != Code::kNotFound)
+    return std::move(reply).error().hint(cat("wherry rm -f ", view.status.name));
+  if (!target.container.empty()) return {};
   TRY(await_release(places_, target.pod_id, deadline));
   return remove_pod_cgroups(pod_cgroup(places_, target.pod_id), deadline);
 }
@@ -345,11 +348,8 @@ Result<> Pods::remove(const Target& target, Force force, Deadline deadline) {
     // The worker first: it ends what it can in good order. One that does not answer is killed with
     // all the rest.
     const auto polite = Deadline::in(kCallWait).sooner(deadline.left());
-    auto client = connect_to(places_, target.pod_id, polite);
-    if (client.ok())
-      client.value()
-          .call("remove", Json::object(), {}, polite)
-          .ignore("take_away does what it did not");
+    ask(places_, target.pod_id, "remove", Json::object(), polite)
+        .ignore("take_away does what it did not");
     await_release(places_, target.pod_id, polite).ignore("take_away kills it");
   }
   if (!pod.ok()) {  // an unreadable record is removed like any other; the status tells its name
@@ -359,8 +359,9 @@ Result<> Pods::remove(const Target& target, Force force, Deadline deadline) {
     unreadable.ns = view.status.ns;
     pod = std::move(unreadable);
   }
+  const bool still_there = sys::fstatat(AT_FDCWD, pod_path(places_.root, target.pod_id)).ok();
   TRY(take_away(places_, pod.value(), deadline));
-  tell_removed(places_, pod.value());
+  if (still_there) tell_removed(places_, pod.value());  // else the worker has removed it, and told
   return {};
 }
 

@@ -69,6 +69,7 @@ TEST_F(PodTest, TwoContainersShareNetworkAndHostname) {
     ASSERT_TRUE(first.ok() && second.ok());
     EXPECT_EQ(first.value(), second.value()) << ns;
   }
+  for (int i = 0; i < 200 && log_of(status.value().id, "side").empty(); ++i) ::usleep(10'000);
   EXPECT_EQ(log_of(status.value().id, "side"), "pair\n");
 }
 
