@@ -7,10 +7,14 @@
 
 namespace {
 class SkipReporter : public testing::EmptyTestEventListener {
-  void OnTestPartResult(const testing::TestPartResult& part) override {
-    if (!part.skipped()) return;
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    std::printf("SKIP %s.%s: %s\n", info->test_suite_name(), info->name(), part.message());
+  // At the end of the test: while a part is reported gtest holds its lock, and to ask it for the
+  // current test would wait for that lock for ever.
+  void OnTestEnd(const testing::TestInfo& test) override {
+    for (int i = 0; i < test.result()->total_part_count(); ++i) {
+      const auto& part = test.result()->GetTestPartResult(i);
+      if (part.skipped())
+        std::printf("SKIP %s.%s: %s\n", test.test_suite_name(), test.name(), part.message());
+    }
   }
 };
 }  // namespace
