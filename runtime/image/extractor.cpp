@@ -181,13 +181,22 @@ Result<> Extractor::copy_up(const Target& at) {
   return set_metadata(into.get(), TRY(metadata_of(from.get(), at.name)));
 }
 
-// A whiteout is about lower layers only: what this layer itself has at the name stays, before or
-// after in the archive.
 Result<> Extractor::add_whiteout(const std::vector<std::string>& parts) {
   auto at = TRY(target(parts));
-  if (at.name == kOpaque) return tree_.make_opaque(at.dir);
+  if (at.name == kOpaque) {
+    if (parts.size() > 1) return tree_.make_opaque(at.dir);
+    // overlayfs merges the roots of layers whatever their attributes say.
+    for (auto& name : TRY(tree_.lower_names())) TRY(hide({at.dir, std::move(name)}));
+    return {};
+  }
   at.name.erase(0, kWhiteout.size());
   if (at.name.empty() || at.name == "." || at.name == "..") return refused("a whiteout of nothing");
+  return hide(at);
+}
+
+// A whiteout is about lower layers only: what this layer itself has at the name stays, before or
+// after in the archive.
+Result<> Extractor::hide(const Target& at) {
   if (const auto st = TRY(look(at.dir, at.name))) {
     if (!S_ISDIR(st->st_mode)) return {};
     return tree_.make_opaque(

@@ -38,6 +38,7 @@ class Extractor {
   Result<Before> clear(const Target& at);
   Result<> add_root(const TarEntry& entry);
   Result<> add_whiteout(const std::vector<std::string>& parts);
+  Result<> hide(const Target& at);
   Result<> add_directory(const Target& at, const TarEntry& entry);
   Result<> add_file(const Target& at, const TarEntry& entry, TarReader& reader);
   Result<> add_hardlink(const std::vector<std::string>& parts, const TarEntry& entry);

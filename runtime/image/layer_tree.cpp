@@ -163,6 +163,11 @@ Result<UniqueFd> LayerTree::lower(int dir, const std::string& name) const {
   return open_plain(below_, cat(TRY(path_of(dir)), "/", name), O_PATH | O_NOFOLLOW);
 }
 
+Result<std::vector<std::string>> LayerTree::lower_names() const {
+  if (below_ < 0) return std::vector<std::string>{};
+  return list_dir(below_);
+}
+
 Result<bool> LayerTree::covers(int dir, const std::string& name) const {
   char value = 0;
   if (below_ < 0 || ::getxattr(fd_path(dir).c_str(), kOpaqueAttribute, &value, 1) == 1)

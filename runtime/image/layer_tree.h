@@ -33,6 +33,7 @@ class LayerTree {
   Result<> make_opaque(int dir) const;
   // Whether lower layers have anything at `name` in `dir` that would show through. In doubt, yes.
   Result<bool> covers(int dir, const std::string& name) const;
+  Result<std::vector<std::string>> lower_names() const;  // at the top of the lower layers
   // The file or directory that lower layers have at `name` in `dir` (O_PATH); kNotFound.
   Result<UniqueFd> lower(int dir, const std::string& name) const;
 
