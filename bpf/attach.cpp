@@ -110,8 +110,10 @@ Result<> attach_device_filter(int cgroup_fd, const std::vector<bpf_insn>& progra
 
 Result<std::vector<AttachedProgram>> query_device_filters(int cgroup_fd) {
   std::vector<AttachedProgram> list;
-  for (const auto& one : TRY_CTX(attached_to(cgroup_fd), "list device filters"))
-    list.push_back({one.id, one.name, TRY(translated(one.program.get()))});
+  for (const auto& one : TRY_CTX(attached_to(cgroup_fd), "list device filters")) {
+    auto instructions = TRY(translated(one.program.get()));
+    list.push_back({one.id, one.name, std::move(instructions)});
+  }
   return list;
 }
 
@@ -126,7 +128,8 @@ Result<std::vector<std::uint32_t>> loaded_device_filters() {
     if (!program) continue;  // it went away in between
     bpf_prog_info info{};
     std::uint32_t size = sizeof info;
-    if (bpf_obj_get_info_by_fd(program.get(), &info, &size) == 0 && info.name == kName) ids.push_back(id);
+    if (bpf_obj_get_info_by_fd(program.get(), &info, &size) == 0 && info.name == kName)
+      ids.push_back(id);
   }
 }
 

@@ -41,7 +41,8 @@ struct AttachedProgram {
       instructions;  // as the kernel has them (translated); empty when it does not show them
 };
 Result<std::vector<AttachedProgram>> query_device_filters(int cgroup_fd);
-// The ids of all programs of ours that the kernel holds, attached or not. kDenied without CAP_SYS_ADMIN.
+// The ids of all programs of ours that the kernel holds, attached or not. kDenied without
+// CAP_SYS_ADMIN.
 Result<std::vector<std::uint32_t>> loaded_device_filters();
 
 }  // namespace wherry::bpf

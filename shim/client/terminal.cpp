@@ -87,9 +87,9 @@ class Relay {
       if (::poll(ends.data(), ends.size(), -1) < 0 && errno != EINTR) return Error::sys("poll");
       if (ends[1].revents != 0) take_signals();
       if (ends[2].revents != 0 && !TRY(take_input()))
-        return RelayOutcome{RelayOutcome::How::kDetached, {}, {}};
+        return RelayOutcome{RelayOutcome::How::kDetached, {}};
       if (ends[0].revents == 0) continue;
-      if (auto outcome = TRY(take_packet())) return std::move(*outcome);
+      if (auto outcome = TRY(take_packet())) return *outcome;
     }
   }
 
@@ -138,8 +138,11 @@ class Relay {
   Result<std::optional<RelayOutcome>> take_packet() {
     using How = RelayOutcome::How;
     auto packet = receive_relay(socket_.get(), MSG_DONTWAIT);
+    // A reset is told before what is still in the queue: once it is told, the rest can be read.
+    if (!packet.ok() && packet.error().sys_errno() == ECONNRESET)
+      packet = receive_relay(socket_.get(), MSG_DONTWAIT);
     if (!packet.ok() && packet.error().code() == Code::kBusy) return std::optional<RelayOutcome>{};
-    if (!packet.ok() || !packet.value()) return std::optional{RelayOutcome{How::kClosed, {}, {}}};
+    if (!packet.ok() || !packet.value()) return std::optional{RelayOutcome{How::kClosed, {}}};
     const auto& got = *packet.value();
     switch (got.kind) {
       case RelayKind::kStdout:
@@ -148,21 +151,15 @@ class Relay {
       case RelayKind::kStderr:
         TRY(put(1, got));
         return std::optional<RelayOutcome>{};
-      case RelayKind::kExit:
-        return std::optional{RelayOutcome{
-            How::kExited,
-            got.value == kUnknownExit ? std::nullopt : std::optional{static_cast<int>(got.value)},
-            {}}};
-      case RelayKind::kFailed: {
-        const auto json = parse_json(got.payload, "relay");
-        return std::optional{
-            RelayOutcome{How::kFailed,
-                         {},
-                         json.ok() ? error_from_json(json.value())
-                                   : Error::make(Code::kProtocol, "it could not be started")}};
+      case RelayKind::kExit: {
+        RelayOutcome outcome{How::kExited, {}};
+        if (got.value != kUnknownExit) outcome.exit_code = static_cast<int>(got.value);
+        return std::optional{outcome};
       }
+      case RelayKind::kFailed:
+        return error_from_json(TRY(parse_json(got.payload, "relay")));
       case RelayKind::kDropped:
-        return std::optional{RelayOutcome{How::kDropped, {}, {}}};
+        return std::optional{RelayOutcome{How::kDropped, {}}};
       default:
         return Error::make(Code::kProtocol, "relay: a packet that is ours to send");
     }

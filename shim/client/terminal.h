@@ -25,15 +25,14 @@ struct RelayOptions {
 struct RelayOutcome {
   enum class How : std::uint8_t {
     kExited,    // exit_code; nullopt: unknown
-    kFailed,    // error
     kDetached,  // by the keys
     kDropped,   // the caller was too slow
     kClosed,    // the other side went away without a word
   } how{};
   std::optional<int> exit_code;
-  std::optional<Error> error;
 };
-// Until the other side ends it. The terminal is as before when it returns.
+// Until the other side ends it; an error is that of the other side, which could not start what was
+// asked for. The terminal is as before when it returns.
 Result<RelayOutcome> run_relay(UniqueFd relay, const RelayOptions& options);
 
 }  // namespace wherry::shim

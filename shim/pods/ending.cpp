@@ -89,6 +89,25 @@ Result<> destroy_remains(const Places& places, const std::string& id, Deadline d
   return place.value().remove(deadline);
 }
 
+Result<> mark_ended(const Places& places, const PodView& view) {
+  PodStatus status = view.status;
+  if (status.phase == "Succeeded" || status.phase == "Failed") return {};
+  status.phase = "Failed";
+  status.reason = "its shim was gone when it was stopped";
+  for (auto& container : status.containers) {
+    if (container.state == "exited") continue;
+    container.state = "exited";
+    container.reason = "Unknown";
+    container.finished = rfc3339_now();
+  }
+  const auto text = dump_json(to_json(status));
+  if (const auto state = open_state(places, status.id); state.ok())
+    TRY(replace_file(state.value().get(), kStatusFile, text, 0600));
+  const auto root =
+      TRY(sys::openat(AT_FDCWD, pod_path(places.root, status.id), O_RDONLY | O_DIRECTORY));
+  return replace_file(root.get(), kStatusFile, text, 0600);
+}
+
 Result<> take_away(const Places& places, const pod::Pod& pod, Deadline deadline) {
   TRY(kill_everything(places, pod.id, deadline));
   TRY(destroy_remains(places, pod.id, deadline));

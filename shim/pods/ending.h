@@ -15,6 +15,8 @@ Result<> kill_everything(const Places& places, const std::string& id, Deadline d
 // Of a pod that nobody keeps: its containers, record by record, and its cgroups. kBusy when
 // somebody does keep it.
 Result<> destroy_remains(const Places& places, const std::string& id, Deadline deadline);
+// After destroy_remains() of a pod that had not ended: it has now, and nobody can tell how.
+Result<> mark_ended(const Places& places, const PodView& view);
 // All of it, in whatever state: after it nothing of the pod is left. Idempotent.
 Result<> take_away(const Places& places, const pod::Pod& pod, Deadline deadline);
 

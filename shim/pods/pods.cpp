@@ -150,14 +150,12 @@ Result<int> Pods::run_attached(pod::Pod pod, std::array<int, 3> stdio) {
                   Deadline::in(kCallWait))
             .ignore("it may have ended");
     };
-  auto outcome = TRY(run_relay(std::move(ours), options));
+  const auto outcome = TRY(run_relay(std::move(ours), options));
   using How = RelayOutcome::How;
   switch (outcome.how) {
     case How::kExited:
       clear_up(places_, pod.id, answer.shims.keeper);
       return known_code(outcome.exit_code, cat("container '", primary.name, "'"));
-    case How::kFailed:
-      return std::move(*outcome.error);
     case How::kDetached:
       return 0;
     case How::kDropped:  // the rest of the output is in the log only; the exit code is still wanted
@@ -187,7 +185,7 @@ Result<int> Pods::attach(const Target& target, std::array<int, 3> stdio) {
   TRY(client.call("attach", {{"container", container->name}}, std::array{theirs.get()},
                   Deadline::in(kCallWait)));
   theirs.reset();
-  auto outcome = TRY(run_relay(std::move(ours), options));
+  const auto outcome = TRY(run_relay(std::move(ours), options));
   if (outcome.how == RelayOutcome::How::kDetached) return 0;
   if (outcome.how == RelayOutcome::How::kExited)
     return known_code(outcome.exit_code, cat("container '", container->name, "'"));
@@ -324,7 +322,10 @@ Result<int> Pods::exec(const Target& target, ExecRequest request, Deadline deadl
 Result<> Pods::stop(const Target& target, std::optional<std::chrono::seconds> grace,
                     Deadline deadline) {
   const auto view = TRY(view_pod(places_, target.pod_id));
-  if (!view.alive) return destroy_remains(places_, target.pod_id, deadline);
+  if (!view.alive) {
+    TRY(destroy_remains(places_, target.pod_id, deadline));
+    return mark_ended(places_, view);
+  }
   Json params = container_param(target);
   if (grace) params["grace"] = grace->count();
   auto reply = ask(places_, target.pod_id, "stop", params, deadline);

@@ -97,9 +97,9 @@ Result<cgroups::Place> make_cgroups(const Places& places, const pod::Pod& pod) {
   if (::dup2(exe, next) < 0 || ::fcntl(next, F_SETFD, FD_CLOEXEC) < 0) ::_exit(125);
   // What our own caller left open is no business of the keeper's.
   sys::close_range(static_cast<unsigned>(next) + 1, ~0U).ignore("then it stays open");
-  const int null = ::open("/dev/null", O_RDWR);
+  const auto null = sys::openat(AT_FDCWD, "/dev/null", O_RDWR);
   for (const int fd : {0, 1, 2})
-    if (::dup2(null, fd) < 0) ::_exit(125);
+    if (!null.ok() || ::dup2(null.value().get(), fd) < 0) ::_exit(125);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -169,7 +169,8 @@ Result<Launched> make_pod(const Places& places, const pod::Pod& pod, int attach)
   TRY(start_keeper(place, programs, std::move(fds), std::move(names)));
   // Ours is closed on return; the lock is the keeper's now, and this second description only
   // watches it.
-  return Launched{std::move(ready_read), TRY(sys::openat(state.get(), kLockFile, O_RDWR))};
+  auto watched = TRY(sys::openat(state.get(), kLockFile, O_RDWR));
+  return Launched{std::move(ready_read), std::move(watched)};
 }
 
 }  // namespace

@@ -75,4 +75,11 @@ Result<std::optional<RelayPacket>> receive_relay(int socket, int flags) {
                   {buffer.data() + sizeof header, got.value().size - sizeof header}}};
 }
 
+void finish_relay(int socket) {
+  ::shutdown(socket, SHUT_RD);  // what is sent from now on fails there
+  std::array<char, 16> rest;
+  while (::recv(socket, rest.data(), rest.size(), MSG_DONTWAIT) > 0) {
+  }
+}
+
 }  // namespace wherry::shim

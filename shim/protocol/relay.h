@@ -40,4 +40,8 @@ Result<> send_relay(int socket, RelayKind kind, std::uint64_t value, std::string
 // nullopt: the peer has closed. kBusy: nothing there (with MSG_DONTWAIT).
 Result<std::optional<RelayPacket>> receive_relay(int socket, int flags);
 
+// Before the end of a relay is closed: unread packets would reset the connection, and the peer
+// would lose what it has not read yet (unix_release_sock() in the kernel).
+void finish_relay(int socket);
+
 }  // namespace wherry::shim

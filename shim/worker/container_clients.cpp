@@ -196,6 +196,7 @@ void ContainerIo::sweep() {
       continue;
     }
     loop_.unwatch((*at)->relay.get());
+    finish_relay((*at)->relay.get());
     if (options_.stdin_once && (*at)->fed_input) input_ended_ = true;
     kept_freed |= (*at)->slow == Slow::kWait;
     at = clients_.erase(at);

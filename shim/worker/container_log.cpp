@@ -30,14 +30,18 @@ void pass(const char*) {}
 Result<ContainerLog> ContainerLog::create(int log_dir, const std::string& file_name) {
   auto file = TRY(open_log(log_dir, file_name));
   TRY(sys::ftruncate(file.get(), 0, file_name));
-  return ContainerLog{TRY(Spool::create("wherry-stdout")), TRY(Spool::create("wherry-stderr")),
-                      TRY(LogCursor::create()), std::move(file)};
+  auto out = TRY(Spool::create("wherry-stdout"));
+  auto err = TRY(Spool::create("wherry-stderr"));
+  auto cursor = TRY(LogCursor::create());
+  return ContainerLog{std::move(out), std::move(err), std::move(cursor), std::move(file)};
 }
 
 Result<ContainerLog> ContainerLog::adopt(Parts parts, int log_dir, const std::string& file_name) {
-  ContainerLog log{TRY(Spool::adopt(std::move(parts.out))), TRY(Spool::adopt(std::move(parts.err))),
-                   TRY(LogCursor::adopt(std::move(parts.cursor))),
-                   TRY(open_log(log_dir, file_name))};
+  auto out = TRY(Spool::adopt(std::move(parts.out)));
+  auto err = TRY(Spool::adopt(std::move(parts.err)));
+  auto cursor = TRY(LogCursor::adopt(std::move(parts.cursor)));
+  auto file = TRY(open_log(log_dir, file_name));
+  ContainerLog log{std::move(out), std::move(err), std::move(cursor), std::move(file)};
   TRY(sys::ftruncate(log.file_.get(), static_cast<off_t>(log.position_.log), file_name));
   return log;
 }

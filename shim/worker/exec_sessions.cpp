@@ -93,7 +93,7 @@ Result<pid_t> ExecSessions::start(LiveContainer& container, ExecWanted wanted, E
 
 bool ExecSessions::exited(const ChildExit& exit) {
   const auto found = std::find_if(sessions_.begin(), sessions_.end(), [&](const Session& session) {
-    return session.process.pid == exit.pid &&
+    return !session.ending && session.process.pid == exit.pid &&
            (exit.start_ticks == 0 || exit.start_ticks == session.process.start_ticks);
   });
   if (found == sessions_.end()) return false;
@@ -101,15 +101,22 @@ bool ExecSessions::exited(const ChildExit& exit) {
   return true;
 }
 
-void ExecSessions::end(std::list<Session>::iterator session, std::optional<int> exit_code) {
+void ExecSessions::end(Place session, std::optional<int> exit_code) {
+  session->ending = true;
   // Children of its own that it left behind go with its leaf.
   const auto finished = container::finish_exec(session->record_dir.get(), session->leaf_path,
                                                Deadline::in(kLeafWait));
   if (!finished.ok()) LOG(kWarning, "exec: ", finished.error().message());
-  if (session->relay) session->relay->finish(exit_code);
+  if (!session->relay) return forget(session, exit_code);
+  session->relay->finish(exit_code, [this, session, exit_code] { forget(session, exit_code); });
+}
+
+void ExecSessions::forget(Place session, std::optional<int> exit_code) {
   const auto ended = std::move(session->ended);
+  const std::string container = session->container;
   sessions_.erase(session);
   if (ended) ended(exit_code);
+  tell_quiet(container);
 }
 
 bool ExecSessions::any_of(const std::string& container) const {
@@ -119,15 +126,30 @@ bool ExecSessions::any_of(const std::string& container) const {
 
 void ExecSessions::kill_all_of(const std::string& container) {
   for (const auto& session : sessions_)
-    if (session.container == container)
+    if (session.container == container && !session.ending)
       sys::pidfd_send_signal(session.pidfd.get(), SIGKILL).ignore("it has ended already");
 }
 
-void ExecSessions::forget_all_of(const std::string& container) {
+void ExecSessions::when_quiet(const std::string& container, Millis most,
+                              std::function<void()> quiet) {
+  if (!any_of(container)) return quiet();
+  waiting_[container] = {std::move(quiet),
+                         context_.loop.after(most, [this, container] { give_up(container); })};
+}
+
+void ExecSessions::give_up(const std::string& container) {
   for (auto at = sessions_.begin(); at != sessions_.end();) {
     const auto session = at++;
-    if (session->container == container) end(session, std::nullopt);
+    if (session->container == container) forget(session, std::nullopt);
   }
+}
+
+void ExecSessions::tell_quiet(const std::string& container) {
+  if (any_of(container)) return;
+  auto waiting = waiting_.extract(container);
+  if (waiting.empty()) return;
+  context_.loop.cancel(waiting.mapped().timer);
+  context_.loop.after(Millis{0}, std::move(waiting.mapped().quiet));
 }
 
 }  // namespace wherry::shim

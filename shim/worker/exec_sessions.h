@@ -3,6 +3,7 @@
 #include <array>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,10 +33,11 @@ class ExecSessions {
   Result<pid_t> start(LiveContainer& container, ExecWanted wanted, Ended ended);
   // Whether the exit was of one of ours.
   bool exited(const ChildExit& exit);
-  bool any_of(const std::string& container) const;
   // Init has ended: what did not end with it is killed.
   void kill_all_of(const std::string& container);
-  void forget_all_of(const std::string& container);  // told as unknown
+  // Calls back, now or from the loop, when the container has no session any more. What does not end
+  // within `most` is given up and told as unknown.
+  void when_quiet(const std::string& container, Millis most, std::function<void()> quiet);
 
  private:
   struct Session {
@@ -46,11 +48,23 @@ class ExecSessions {
     std::string leaf_path;
     std::unique_ptr<TtyRelay> relay;
     Ended ended;
+    bool ending = false;  // its exit is known; its terminal is being emptied
   };
   Result<oci::Process> process_for(const LiveContainer& container, const ExecWanted& wanted) const;
-  void end(std::list<Session>::iterator session, std::optional<int> exit_code);
+  using Place = std::list<Session>::iterator;
+  void end(Place session, std::optional<int> exit_code);
+  void forget(Place session, std::optional<int> exit_code);
+  bool any_of(const std::string& container) const;
+  void give_up(const std::string& container);
+  void tell_quiet(const std::string& container);
+
+  struct Waiting {
+    std::function<void()> quiet;
+    EventLoop::TimerId timer = 0;
+  };
   Context& context_;
   std::list<Session> sessions_;
+  std::map<std::string, Waiting> waiting_;  // by container
 };
 
 }  // namespace wherry::shim

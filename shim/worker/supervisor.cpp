@@ -53,8 +53,9 @@ Supervisor::Supervisor(Context& context, pod::Machine machine, Shims shims)
 
 Result<std::unique_ptr<Supervisor>> Supervisor::fresh(Context& context) {
   auto spec = TRY(spec_with_images(context));
+  auto shims = TRY(identify_shims(context.keeper));
   std::unique_ptr<Supervisor> supervisor{
-      new Supervisor{context, pod::Machine{std::move(spec)}, TRY(identify_shims(context.keeper))}};
+      new Supervisor{context, pod::Machine{std::move(spec)}, std::move(shims)}};
   supervisor->fresh_ = true;
   return supervisor;
 }
@@ -62,8 +63,9 @@ Result<std::unique_ptr<Supervisor>> Supervisor::fresh(Context& context) {
 Result<std::unique_ptr<Supervisor>> Supervisor::recovered(Context& context) {
   const auto saved = TRY(read_file_at(context.state_dir.get(), kMachineFile, 1024 * 1024));
   auto machine = TRY(pod::Machine::restore(TRY(spec_with_images(context)), saved));
+  auto shims = TRY(identify_shims(context.keeper));
   std::unique_ptr<Supervisor> supervisor{
-      new Supervisor{context, std::move(machine), TRY(identify_shims(context.keeper))}};
+      new Supervisor{context, std::move(machine), std::move(shims)}};
   TRY(supervisor->engine_.rejoin());
   supervisor->recall_times();
   for (const auto& view : supervisor->machine_.containers())
@@ -257,13 +259,10 @@ void Supervisor::init_exited(LiveContainer& live, const ChildExit* exit) {
 
 void Supervisor::publish_when_quiet(const std::string& name) {
   auto* live = engine_.find(name);
+  // The exits of its execs come first (REL-06); one that cannot be killed is not waited for without
+  // end.
   auto quiet = [this, name] {
-    if (!execs_.any_of(name)) return publish_exit(name);
-    // Their exits come first (REL-06); one that cannot be killed is not waited for without end.
-    context_.loop.after(kExecEndWait, [this, name] {
-      execs_.forget_all_of(name);
-      publish_exit(name);
-    });
+    execs_.when_quiet(name, kExecEndWait, [this, name] { publish_exit(name); });
   };
   if (live != nullptr && live->io)
     live->io->drain(kDrainWait, quiet);

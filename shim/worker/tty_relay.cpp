@@ -6,11 +6,15 @@
 #include <unistd.h>
 
 #include <array>
+#include <utility>
 
 #include "base/sys.h"
 #include "shim/protocol/relay.h"
 
 namespace wherry::shim {
+namespace {
+constexpr Millis kFinishWait{2'000};
+}
 
 Result<std::unique_ptr<TtyRelay>> TtyRelay::create(EventLoop& loop, UniqueFd master,
                                                    UniqueFd client) {
@@ -25,12 +29,15 @@ Result<std::unique_ptr<TtyRelay>> TtyRelay::create(EventLoop& loop, UniqueFd mas
 }
 
 TtyRelay::~TtyRelay() {
+  loop_.cancel(timer_);
   close_client();
   close_master();
 }
 
 void TtyRelay::close_client() {
-  if (client_) loop_.unwatch(client_.get());
+  if (!client_) return;
+  loop_.unwatch(client_.get());
+  finish_relay(client_.get());
   client_.reset();
 }
 
@@ -64,12 +71,12 @@ bool TtyRelay::flush() {
 
 void TtyRelay::on_master(std::uint32_t events) {
   if ((events & EPOLLOUT) != 0) write_input();
-  if ((events & (EPOLLIN | EPOLLHUP)) != 0 && flush() && read_master()) flush();
+  if ((events & (EPOLLIN | EPOLLHUP)) != 0) move();
   update();
 }
 
 void TtyRelay::on_client(std::uint32_t events) {
-  if ((events & EPOLLOUT) != 0) flush();
+  if ((events & EPOLLOUT) != 0) move();
   if ((events & EPOLLIN) != 0 && input_.empty()) {
     const auto packet = receive_relay(client_.get(), MSG_DONTWAIT);
     if (packet.ok() && packet.value() && packet.value()->kind == RelayKind::kStdin) {
@@ -112,17 +119,37 @@ void TtyRelay::update() {
         .ignore("it is watched");
 }
 
-void TtyRelay::finish(std::optional<int> exit_code) {
-  // The client reads at once or it has gone away: waiting for it here would let it hold the worker.
-  while (flush() && read_master()) {
+// While the process lives one piece at a time is enough: the loop comes again.
+void TtyRelay::move() {
+  if (!flush()) return;
+  if (!done_) {
+    if (read_master()) flush();
+    return;
   }
-  flush();
+  while (read_master())
+    if (!flush()) return;
+  complete();
+}
+
+void TtyRelay::finish(std::optional<int> exit_code, std::function<void()> done) {
+  exit_code_ = exit_code;
+  done_ = std::move(done);
+  timer_ = loop_.after(kFinishWait, [this] { complete(); });
+  move();
+  update();
+}
+
+void TtyRelay::complete() {
+  if (!done_) return;
+  loop_.cancel(timer_);
   if (client_)
     send_relay(client_.get(), RelayKind::kExit,
-               exit_code ? static_cast<std::uint64_t>(*exit_code) : kUnknownExit, {}, MSG_DONTWAIT)
+               exit_code_ ? static_cast<std::uint64_t>(*exit_code_) : kUnknownExit, {},
+               MSG_DONTWAIT)
         .ignore("the reply to its request tells the same");
   close_client();
   close_master();
+  loop_.after(Millis{0}, std::exchange(done_, nullptr));
 }
 
 }  // namespace wherry::shim
