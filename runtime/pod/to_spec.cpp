@@ -136,7 +136,9 @@ void add_file_mounts(const Container& container, const Surroundings& around,
   const std::array files{std::pair{"/etc/hosts", &around.hosts},
                          std::pair{"/etc/hostname", &around.hostname},
                          std::pair{"/etc/resolv.conf", &around.resolv_conf}};
-  for (const auto& [destination, source] : files) {
+  for (const auto& file : files) {
+    const char* const destination = file.first;
+    const std::string* const source = file.second;
     const bool taken =
         std::any_of(container.mounts.begin(), container.mounts.end(),
                     [&](const auto& mount) { return mount.mount_path == destination; });
