@@ -148,7 +148,15 @@ Result<UniqueFd> mount_overlay(const Overlay& overlay) {
   auto mounted = mount_with(overlay, lower, by_number);
   // A context that has seen a failure is of no more use (fsopen(2)): start again.
   if (mounted.ok() && by_number) mounted = mount_with(overlay, lower, by_number);
-  if (!mounted.ok()) return std::move(mounted).error().context("mount overlay");
+  if (!mounted.ok()) {
+    auto error = std::move(mounted).error().context("mount overlay");
+    // The kernel says why in its log only.
+    if (!overlay.work.empty() &&
+        sys::fstatat(AT_FDCWD, overlay.work + "/work/incompat/volatile").ok())
+      return std::move(error).hint(
+          "the upper directory was mounted volatile before and may have lost writes");
+    return error;
+  }
   return mounted;
 }
 

@@ -1,0 +1,1 @@
+set(DEPS mount mount_table)
