@@ -1,7 +1,7 @@
-#include <algorithm>
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/text.h"
 #include "bpf/device_filter.h"
@@ -10,6 +10,7 @@ namespace wherry::bpf {
 namespace {
 
 constexpr std::size_t kMostRules = 4096;
+constexpr std::size_t kMostCases = 8192;  // of one type: bounds time here, and the longest jump
 constexpr std::uint32_t kAllAccess = BPF_DEVCG_ACC_MKNOD | BPF_DEVCG_ACC_READ | BPF_DEVCG_ACC_WRITE;
 
 // What the program keeps in registers.
@@ -18,17 +19,25 @@ constexpr std::uint8_t kVerdict = BPF_REG_0, kContext = BPF_REG_1, kType = BPF_R
 
 using Number = std::optional<std::uint32_t>;  // absent: any
 
-// A device number or a set of them.
-struct Devices {
+// A rule as it applies to one type of device.
+struct Rule {
   Number major, minor;
-  auto operator<=>(const Devices&) const = default;
-};
-
-// What is left of a rule for one type of device, once the rules that come after it have decided.
-struct Step {
-  Devices devices;
   std::uint32_t access = 0;
   bool allow = false;
+};
+
+// What may be done with the devices of one major number.
+struct Minors {
+  std::map<std::uint32_t, std::uint32_t> named;  // minor -> access bits that are allowed
+  std::uint32_t others = 0;                      // with all other minors
+  bool operator==(const Minors&) const = default;
+};
+// The same for all devices of one type. Nothing in it overlaps, so order no longer matters and
+// every path through the program ends with its first match: the verifier follows each only once.
+struct Table {
+  std::map<std::uint32_t, Minors> named;
+  Minors others;
+  bool operator==(const Table&) const = default;
 };
 
 bool stands_for(const oci::DeviceRule& rule, char type) {
@@ -67,40 +76,61 @@ Result<> check(const oci::DeviceRule& rule, std::size_t index) {
   return {};
 }
 
-// The steps for one type, in the order in which the program takes them: the last rule first, since
-// the last match decides. What later rules have decided already is left out.
-std::vector<Step> steps_for(const std::vector<oci::DeviceRule>& rules, char type) {
-  std::vector<Step> steps;
-  std::map<Devices, std::uint32_t> decided;  // access bits by exact pattern
-  std::map<Devices, std::size_t> run;        // steps of the present run of equal verdicts
-  const auto bits_of = [&](const Devices& devices) {
-    const auto found = decided.find(devices);
-    return found == decided.end() ? 0 : found->second;
-  };
-  for (auto rule = rules.rbegin(); rule != rules.rend(); ++rule) {
-    if (!stands_for(*rule, type)) continue;
-    const Devices devices{number(rule->major), number(rule->minor)};
-    const auto before = bits_of(devices) | bits_of({devices.major, {}}) |
-                        bits_of({{}, devices.minor}) | bits_of({});
-    const auto left = access_bits(rule->access) & ~before;
-    if (left == 0) continue;
-    decided[devices] |= left;
-    if (!steps.empty() && steps.back().allow != rule->allow) run.clear();
-    // Steps of one verdict may change places, so equal patterns in a run become one.
-    if (const auto same = run.find(devices); same != run.end()) {
-      steps[same->second].access |= left;
-    } else {
-      run[devices] = steps.size();
-      steps.push_back({devices, left, rule->allow});
-    }
-    if (bits_of({}) == kAllAccess) break;
+std::vector<Rule> rules_for(const std::vector<oci::DeviceRule>& rules, char type) {
+  std::vector<Rule> list;
+  for (const auto& rule : rules)
+    if (stands_for(rule, type))
+      list.push_back(
+          {number(rule.major), number(rule.minor), access_bits(rule.access), rule.allow});
+  return list;
+}
+
+// Each access bit as the last rule says that matches the device and has the bit. An absent number
+// is one that no rule names.
+std::uint32_t allowed(const std::vector<Rule>& rules, Number major, Number minor) {
+  std::uint32_t decided = 0, result = 0;
+  for (auto rule = rules.rbegin(); rule != rules.rend() && decided != kAllAccess; ++rule) {
+    if ((rule->major && rule->major != major) || (rule->minor && rule->minor != minor)) continue;
+    if (rule->allow) result |= rule->access & ~decided;
+    decided |= rule->access;
   }
-  while (!steps.empty() && !steps.back().allow) steps.pop_back();  // the end denies anyhow
-  return steps;
+  return result;
+}
+
+Minors minors_of(const std::vector<Rule>& rules, Number major,
+                 const std::set<std::uint32_t>& names) {
+  Minors minors;
+  minors.others = allowed(rules, major, std::nullopt);
+  for (const auto minor : names)
+    if (const auto access = allowed(rules, major, minor); access != minors.others)
+      minors.named[minor] = access;
+  return minors;
+}
+
+// nullopt: too many different cases.
+std::optional<Table> table_for(const std::vector<Rule>& rules) {
+  std::map<std::uint32_t, std::set<std::uint32_t>> named;
+  std::set<std::uint32_t> of_any_major;
+  for (const auto& rule : rules) {
+    if (!rule.major && rule.minor) of_any_major.insert(*rule.minor);
+    if (rule.major) named[*rule.major];
+    if (rule.major && rule.minor) named[*rule.major].insert(*rule.minor);
+  }
+  std::size_t cases = of_any_major.size();
+  for (const auto& [major, minors] : named) cases += 1 + minors.size() + of_any_major.size();
+  if (cases > kMostCases) return std::nullopt;
+  Table table;
+  table.others = minors_of(rules, std::nullopt, of_any_major);
+  for (auto& [major, minors] : named) {
+    minors.insert(of_any_major.begin(), of_any_major.end());
+    if (auto own = minors_of(rules, major, minors); own != table.others)
+      table.named[major] = std::move(own);
+  }
+  return table;
 }
 
 // Instructions, and jumps to places that are not known yet.
-class Code32 {
+class Program {
  public:
   std::size_t size() const { return list_.size(); }
   void load(std::uint8_t to, std::size_t offset) {
@@ -122,7 +152,7 @@ class Code32 {
   // The jump at `from` goes to what comes next.
   void land(std::size_t from) {
     const auto distance = list_.size() - from - 1;
-    CHECK(distance <= std::numeric_limits<std::int16_t>::max(), "4,096 rules fit a 16-bit jump");
+    CHECK(distance <= std::numeric_limits<std::int16_t>::max(), "kMostCases fit a 16-bit jump");
     list_[from].off = static_cast<std::int16_t>(distance);
   }
   void exit_with(bool allow) {
@@ -145,70 +175,49 @@ class Code32 {
   std::vector<bpf_insn> list_;
 };
 
-// The device matches: bits that are allowed are asked for no longer, one that is denied ends it.
-void emit_verdict(const Step& step, Code32& code) {
-  if (step.access == kAllAccess) return code.exit_with(step.allow);
-  if (step.allow) {
-    code.alu(BPF_AND, kAccess, ~step.access);
-    const auto more = code.jump_if(BPF_JNE, kAccess, 0);
-    code.exit_with(true);
-    return code.land(more);
-  }
-  const auto denied = code.jump_if(BPF_JSET, kAccess, step.access);
-  const auto over = code.jump();
-  code.land(denied);
+// The end of a path: is all that is asked for among what is allowed?
+void emit_verdict(std::uint32_t allowed_bits, Program& code) {
+  if (allowed_bits == kAllAccess || allowed_bits == 0) return code.exit_with(allowed_bits != 0);
+  code.alu(BPF_AND, kAccess, ~allowed_bits);
+  const auto more = code.jump_if(BPF_JNE, kAccess, 0);
+  code.exit_with(true);
+  code.land(more);
   code.exit_with(false);
-  code.land(over);
 }
 
-// Steps of one verdict and one major number.
-void emit_group(const std::vector<Step>& group, Code32& code) {
-  std::optional<std::size_t> other_major;
-  if (group.front().devices.major)
-    other_major = code.jump_if(BPF_JNE, kMajor, *group.front().devices.major);
-  std::vector<std::size_t> whole;  // minors with all access: they share one exit
-  for (const auto& step : group)
-    if (step.devices.minor && step.access == kAllAccess)
-      whole.push_back(code.jump_if(BPF_JEQ, kMinor, *step.devices.minor));
-  if (!whole.empty()) {
-    const auto none = code.jump();
-    for (const auto from : whole) code.land(from);
-    code.exit_with(group.front().allow);
-    code.land(none);
+void emit_minors(const Minors& minors, Program& code) {
+  std::map<std::uint32_t, std::vector<std::size_t>> jumps;  // by verdict, so that each stands once
+  for (const auto& [minor, access] : minors.named)
+    jumps[access].push_back(code.jump_if(BPF_JEQ, kMinor, minor));
+  emit_verdict(minors.others, code);
+  for (const auto& [access, from] : jumps) {
+    for (const auto jump : from) code.land(jump);
+    emit_verdict(access, code);
   }
-  for (const auto& step : group) {
-    if (!step.devices.minor) {
-      emit_verdict(step, code);
-    } else if (step.access != kAllAccess) {
-      const auto other_minor = code.jump_if(BPF_JNE, kMinor, *step.devices.minor);
-      emit_verdict(step, code);
-      code.land(other_minor);
+}
+
+// `way_past`: a jump to what comes after the table. Where the table is longer than a jump can be,
+// it is made of several.
+void emit_table(const Table& table, std::optional<std::size_t> way_past, Program& code) {
+  constexpr std::size_t kFar = 16000;  // and the longest part below is shorter than the rest
+  for (const auto& [major, minors] : table.named) {
+    if (way_past && code.size() - *way_past > kFar) {
+      const auto over = code.jump();
+      code.land(*way_past);
+      way_past = code.jump();
+      code.land(over);
     }
+    const auto other = code.jump_if(BPF_JNE, kMajor, major);
+    emit_minors(minors, code);
+    code.land(other);
   }
-  if (other_major) code.land(*other_major);
+  emit_minors(table.others, code);
+  if (way_past) code.land(*way_past);
 }
 
-void emit_steps(const std::vector<Step>& steps, Code32& code) {
-  for (auto begin = steps.begin(); begin != steps.end();) {
-    const auto end = std::find_if(begin, steps.end(),
-                                  [&](const Step& step) { return step.allow != begin->allow; });
-    std::map<Number, std::vector<Step>> groups;
-    for (auto step = begin; step != end; ++step) groups[step->devices.major].push_back(*step);
-    for (const auto& [major, group] : groups) emit_group(group, code);
-    begin = end;
-  }
-  code.exit_with(false);
-}
-
-bool equal(const std::vector<Step>& a, const std::vector<Step>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Step& x, const Step& y) {
-    return x.devices == y.devices && x.access == y.access && x.allow == y.allow;
-  });
-}
-
-bool is_constant(const std::vector<Step>& steps) {
-  return steps.empty() ||
-         (steps.front().devices == Devices{} && steps.front().access == kAllAccess);
+bool is_constant(const Table& table) {
+  return table.named.empty() && table.others.named.empty() &&
+         (table.others.others == 0 || table.others.others == kAllAccess);
 }
 
 }  // namespace
@@ -218,11 +227,15 @@ Result<std::vector<bpf_insn>> compile_device_rules(const std::vector<oci::Device
     return Error::make(Code::kInvalid, cat("linux.resources.devices: ", rules.size(),
                                            " rules; at most ", kMostRules, " are taken"));
   for (std::size_t i = 0; i < rules.size(); ++i) TRY(check(rules[i], i));
-  const auto character = steps_for(rules, 'c');
-  const auto block = steps_for(rules, 'b');
-  Code32 code;
-  if (equal(character, block) && is_constant(character)) {
-    code.exit_with(!character.empty());
+  const auto character = table_for(rules_for(rules, 'c'));
+  const auto block = table_for(rules_for(rules, 'b'));
+  if (!character || !block)
+    return Error::make(Code::kInvalid, cat("linux.resources.devices: rules for minors of any major "
+                                           "and rules for majors make more than ",
+                                           kMostCases, " cases together"));
+  Program code;
+  if (*character == *block && is_constant(*character)) {
+    code.exit_with(character->others.others != 0);
     return std::move(code).take();
   }
   // access_type is (access << 16) | type.
@@ -231,15 +244,11 @@ Result<std::vector<bpf_insn>> compile_device_rules(const std::vector<oci::Device
   code.alu(BPF_RSH, kAccess, 16);
   code.load(kMajor, offsetof(bpf_cgroup_dev_ctx, major));
   code.load(kMinor, offsetof(bpf_cgroup_dev_ctx, minor));
-  if (equal(character, block)) {
-    emit_steps(character, code);
-    return std::move(code).take();
+  if (*character != *block) {
+    code.alu(BPF_AND, kType, 0xffff);
+    emit_table(*character, code.jump_if(BPF_JNE, kType, BPF_DEVCG_DEV_CHAR), code);
   }
-  code.alu(BPF_AND, kType, 0xffff);
-  const auto not_character = code.jump_if(BPF_JNE, kType, BPF_DEVCG_DEV_CHAR);
-  emit_steps(character, code);
-  code.land(not_character);
-  emit_steps(block, code);
+  emit_table(*block, std::nullopt, code);
   return std::move(code).take();
 }
 

@@ -13,10 +13,11 @@
 
 namespace wherry::bpf {
 
-// Pure. OCI semantics (config-linux.md, "Allowed Device list"): rules in order, the last match
-// decides, nothing matched is denied; a rule of type "a" stands for all devices and replaces all
-// before it; access is a subset of r, w, m. At most 4,096 rules. kInvalid names the rule by its
-// index.
+// Pure. OCI semantics (config-linux.md, "Allowed Device list"), for each of the letters r, w and m
+// by itself: the last rule that matches the device and has the letter decides, and without one it
+// is denied; an access of several letters is allowed when each is. So "deny w" after "allow rwm"
+// refuses O_RDWR too. Type "a" or none stands for both types; an absent number or -1 for any, an
+// absent access for "rwm". At most 4,096 rules; kInvalid names the rule by its index.
 Result<std::vector<bpf_insn>> compile_device_rules(const std::vector<oci::DeviceRule>& rules);
 
 // One access asked of the program: what the kernel hands it in struct bpf_cgroup_dev_ctx.

@@ -181,6 +181,7 @@ static std::map<std::string, std::vector<std::string>> v1_mounts(
 Result<Place> Place::create(const Hierarchies& hierarchies, const std::string& path,
                             const std::vector<std::string>& controllers) {
   TRY(check_path(path));
+  const OpenUmask exact_modes;
   Place place;
   place.path_ = path;
   place.name_ = path.substr(path.rfind('/') + 1);

@@ -57,6 +57,7 @@ Result<UniqueFd> Place::make_leaf(const std::string& name) const {
     return Error::make(Code::kInvalid,
                        cat("cgroup leaf ", in_quotes(name), " is more than a name"));
   auto make = [&]() -> Result<UniqueFd> {
+    const OpenUmask exact_modes;
     TRY(sys::mkdirat(unified_.self.get(), name, 0755));
     return open_directory(unified_.self.get(), name);
   };

@@ -1,6 +1,7 @@
 #include "cgroups/tree.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -145,6 +146,11 @@ std::optional<std::uint64_t> field(std::string_view text, std::string_view key) 
     if (line.starts_with(key) && line.size() > key.size() && line[key.size()] == ' ')
       return parse_int<std::uint64_t>(line.substr(key.size() + 1));
   return std::nullopt;
+}
+
+OpenUmask::OpenUmask() : before_{::umask(0)} {}
+OpenUmask::~OpenUmask() {
+  ::umask(before_);
 }
 
 }  // namespace wherry::cgroups

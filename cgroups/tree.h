@@ -46,6 +46,19 @@ Result<std::vector<std::string>> subdirectories(int dirfd);
 Result<> remove_tree_of(int parent, const std::string& name, const std::string& where,
                         Deadline deadline);
 
+// While it lives, what is made gets its mode whole. The programs run with umask 077, but a
+// container and its users may read their cgroup files: the kernel itself keeps secrets out of them.
+class OpenUmask {
+ public:
+  OpenUmask();
+  ~OpenUmask();
+  OpenUmask(const OpenUmask&) = delete;
+  OpenUmask& operator=(const OpenUmask&) = delete;
+
+ private:
+  mode_t before_;
+};
+
 // The number after "key " in a file of lines "key number".
 std::optional<std::uint64_t> field(std::string_view text, std::string_view key);
 
