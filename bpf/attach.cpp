@@ -98,7 +98,9 @@ Result<> attach_device_filter(int cgroup_fd, const std::vector<bpf_insn>& progra
   const Loaded* ours = nullptr;
   for (const auto& one : present)
     if (one.name == kName) ours = &one;
-  LIBBPF_OPTS(bpf_prog_attach_opts, options, .flags = BPF_F_ALLOW_MULTI, .replace_prog_fd = 0);
+  struct bpf_prog_attach_opts options {};
+  options.sz = sizeof options;
+  options.flags = BPF_F_ALLOW_MULTI;
   if (ours != nullptr) {
     options.flags |= BPF_F_REPLACE;
     options.replace_prog_fd = ours->program.get();

@@ -113,7 +113,8 @@ Result<> remove_tree_of(int parent, const std::string& name, const std::string& 
   auto at = open_directory(parent, name);
   if (!at.ok()) return gone(at.error()) ? Result<>{} : std::move(at).error().context(where);
   std::vector<Level> way;
-  way.push_back({name, TRY(subdirectories(at->get()))});
+  auto children = TRY(subdirectories(at->get()));
+  way.push_back({name, std::move(children)});
   while (!way.empty()) {
     auto& level = way.back();
     if (!level.remaining.empty()) {
@@ -123,7 +124,8 @@ Result<> remove_tree_of(int parent, const std::string& name, const std::string& 
       if (!below.ok() && gone(below.error())) continue;
       if (!below.ok()) return std::move(below).error().context(where);
       at = std::move(below);
-      way.push_back({std::move(child), TRY(subdirectories(at->get()))});
+      children = TRY(subdirectories(at->get()));
+      way.push_back({std::move(child), std::move(children)});
       continue;
     }
     std::string path = where;
