@@ -1,0 +1,20 @@
+// argv -> a verb with its options. CLI11 stands behind this header only.
+#pragma once
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "tools/wherry/options.h"
+
+namespace wherry::cli {
+
+struct CommandLine {
+  Global global;
+  std::string text;                                // help or version: printed instead of a verb
+  std::function<Result<int>(const Global&)> verb;  // empty when there is `text`
+};
+
+// kInvalid for a word that is not understood; the hint names the help to read.
+Result<CommandLine> parse_command_line(int argc, char** argv);
+
+}  // namespace wherry::cli
