@@ -32,16 +32,51 @@ Result<std::string> cgroup_path(const oci::Spec& spec, const CreateOptions& opti
   return path;
 }
 
+struct DeviceFilter {
+  std::vector<bpf_insn> program;
+  // When init has to make a node of linux.devices that the rules keep the container from making:
+  // with that exception, in force until init has done it, which is before anything of the
+  // container's own runs. Empty otherwise.
+  std::vector<bpf_insn> while_made;
+};
+
+std::uint32_t bpf_type(const oci::Device& device) {
+  return device.type == "b" ? BPF_DEVCG_DEV_BLOCK : BPF_DEVCG_DEV_CHAR;
+}
+
+Result<DeviceFilter> plan_device_filter(const oci::Linux& linux_) {
+  DeviceFilter filter;
+  // Deny by default, also when the spec has no list (GHSA-g54h-m393-cpwq).
+  auto rules = with_default_devices(linux_.resources.value_or(oci::Resources{}).devices);
+  filter.program = TRY_CTX(bpf::compile_device_rules(rules), "linux.resources.devices");
+  const auto count = rules.size();
+  for (const auto& device : linux_.devices) {
+    if (device.type == "p") continue;
+    const bpf::DeviceAccess making{bpf_type(device), BPF_DEVCG_ACC_MKNOD,
+                                   static_cast<std::uint32_t>(device.major),
+                                   static_cast<std::uint32_t>(device.minor)};
+    if (TRY(bpf::run_device_program(filter.program, making))) continue;
+    oci::DeviceRule rule;
+    rule.allow = true;
+    rule.type = device.type == "b" ? "b" : "c";
+    rule.major = device.major;
+    rule.minor = device.minor;
+    rule.access = "m";
+    rules.push_back(std::move(rule));
+  }
+  if (rules.size() > count)
+    filter.while_made = TRY_CTX(bpf::compile_device_rules(rules), "linux.devices");
+  return filter;
+}
+
 // Limits and the device filter are in force before there is a process that they could miss.
-Result<cgroups::Place> make_place(const oci::Spec& spec, const cgroups::Hierarchies& hierarchies,
-                                  const std::string& path,
+Result<cgroups::Place> make_place(const oci::Spec& spec, const DeviceFilter& filter,
+                                  const cgroups::Hierarchies& hierarchies, const std::string& path,
                                   const std::vector<std::string>& controllers) {
   const oci::Resources none;
   const auto& resources = spec.linux_->resources ? *spec.linux_->resources : none;
   const auto writes = TRY(cgroups::to_writes(resources, hierarchies));
-  // Deny by default, also when the spec has no list (GHSA-g54h-m393-cpwq).
-  const auto program = TRY_CTX(bpf::compile_device_rules(with_default_devices(resources.devices)),
-                               "linux.resources.devices");
+  const auto& program = filter.while_made.empty() ? filter.program : filter.while_made;
   auto place = TRY(cgroups::Place::create(hierarchies, path, controllers));
   auto limit = [&]() -> Result<> {
     TRY(place.apply(writes));
@@ -119,10 +154,17 @@ Result<Created> create(const oci::Spec& spec, CreateOptions options, Deadline de
   auto build = [&]() -> Result<Created> {
     const auto controllers =
         cgroups::needed_controllers(spec.linux_->resources.value_or(oci::Resources{}));
-    auto place = TRY(make_place(spec, hierarchies, record.cgroup, controllers));
+    const auto filter = TRY(plan_device_filter(*spec.linux_));
+    auto place = TRY(make_place(spec, filter, hierarchies, record.cgroup, controllers));
     FAULT_POINT("create.placed");
-    auto created =
-        launch_behind_gate(spec, options, hierarchies, controllers, place, record, deadline);
+    const auto launch = [&]() -> Result<Created> {
+      auto made =
+          TRY(launch_behind_gate(spec, options, hierarchies, controllers, place, record, deadline));
+      if (!filter.while_made.empty())
+        TRY(bpf::attach_device_filter(place.unified_fd(), filter.program));
+      return made;
+    };
+    auto created = launch();
     if (!created.ok()) {
       place.kill().ignore("the first error is the one to tell");
       place.remove(Deadline::in(kUndoTime)).ignore("the first error is the one to tell");

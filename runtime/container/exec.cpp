@@ -55,13 +55,15 @@ Result<Launch> plan_exec(const Record& record, const oci::Spec& spec, const Uniq
                          const ExecOptions& options, Deadline deadline) {
   Launch launch;
   auto& plan = launch.plan;
-  TRY(plan_process(options.process, plan));
+  const auto root =
+      sys::openat(AT_FDCWD, cat("/proc/", record.init.pid, "/root"), O_PATH | O_DIRECTORY);
+  TRY(plan_process(options.process, root.ok() ? root.value().get() : -1, plan));
   TRY(plan_seccomp(spec, options.seccomp_cache, plan, deadline));
   auto pidfd = TRY(sys::dup(init.get()));
   plan.joins.push_back({std::move(pidfd), own_namespaces(spec), "namespaces of init"});
   plan.id = record.id;
-  plan.new_keyring = false;  // init's session keyring cannot be joined by name from outside; the
-                             // exec keeps none of ours
+  // Init's own cannot be joined from outside, and the caller's is not for a container (SEC-37).
+  plan.new_keyring = true;
   plan.preserve_fds = options.preserve_fds;
   if (has_pid_namespace(spec))
     launch.pid_namespace =

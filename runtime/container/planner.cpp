@@ -70,17 +70,20 @@ Result<> plan_namespaces(const oci::Linux& linux_, Planned& planned) {
   return {};
 }
 
-// Controllers that are mounted together are one mount of the view.
+// The hierarchies that the container has a place in, and no other: of the rest it would see the
+// host's root. Controllers that are mounted together are one mount of the view.
 mount::CgroupView cgroup_view(const cgroups::Hierarchies& hierarchies,
                               const std::vector<std::string>& controllers) {
   std::map<std::string, std::string> by_mount_point;
-  for (const auto& [controller, mount_point] : hierarchies.v1) {
+  for (const auto& name : controllers) {
     // The v2 name of blkio is io.
-    const auto name = controller == "blkio"     ? std::string{"io"}
-                      : controller == "cpuacct" ? std::string{"cpu"}
-                                                : controller;
-    if (std::find(controllers.begin(), controllers.end(), name) == controllers.end()) continue;
-    auto& names = by_mount_point[mount_point];
+    const auto found = hierarchies.v1.find(name == "io" ? "blkio" : name);
+    if (found != hierarchies.v1.end()) by_mount_point[found->second];
+  }
+  for (const auto& [controller, mount_point] : hierarchies.v1) {
+    const auto used = by_mount_point.find(mount_point);
+    if (used == by_mount_point.end()) continue;
+    auto& names = used->second;
     names += names.empty() ? controller : "," + controller;
   }
   mount::CgroupView view;
@@ -135,22 +138,42 @@ Result<int> rlimit_number(const std::string& type) {
   return found->second;
 }
 
+// Of a variable that is given twice the last one counts, as with runc and crun: getenv(3) would
+// find the first, and what is appended to an image's environment would have no effect.
+std::vector<std::string> environment_of(const std::vector<std::string>& given) {
+  std::map<std::string_view, std::size_t> last;
+  const auto name = [](const std::string& entry) {
+    return std::string_view{entry}.substr(0, entry.find('='));
+  };
+  for (std::size_t i = 0; i < given.size(); ++i) last[name(given[i])] = i;
+  std::vector<std::string> env;
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (last[name(given[i])] == i) env.push_back(given[i]);
+  return env;
+}
+
 bool has_variable(const std::vector<std::string>& env, std::string_view name) {
   return std::any_of(env.begin(), env.end(),
                      [&](const auto& entry) { return entry.starts_with(name); });
 }
 
+// A shell without HOME misbehaves, so one that is missing comes from the root's own /etc/passwd, as
+// with runc and crun. A file that cannot be read is no reason to refuse the container.
+std::string home_of(uid_t uid, int rootfd) {
+  if (rootfd >= 0)
+    if (const auto user = resolve_user(rootfd, cat(uid)); user.ok()) return user.value().home;
+  return uid == 0 ? "/root" : "/";
+}
+
 }  // namespace
 
-Result<> plan_process(const oci::Process& process, init::Plan& plan) {
+Result<> plan_process(const oci::Process& process, int rootfd, init::Plan& plan) {
   if (process.args.empty())
     return Error::make(Code::kInvalid, "process.args: it is empty, so there is nothing to run");
   plan.args = process.args;
-  plan.env = process.env;
-  // A shell without HOME misbehaves; runc and crun look it up as well, but an explicit variable is
-  // the better way.
-  if (!has_variable(plan.env, "HOME=") && process.user.uid == 0)
-    plan.env.emplace_back("HOME=/root");
+  plan.env = environment_of(process.env);
+  if (!has_variable(plan.env, "HOME="))
+    plan.env.push_back(cat("HOME=", home_of(process.user.uid, rootfd)));
   plan.cwd = process.cwd;
   plan.uid = process.user.uid;
   plan.gid = process.user.gid;
@@ -195,7 +218,7 @@ Result<Planned> make_plan(const PlanInputs& inputs, Deadline deadline) {
   Planned planned;
   TRY(plan_namespaces(*spec.linux_, planned));
   TRY(plan_root(inputs, planned));
-  TRY(plan_process(*spec.process, planned.plan));
+  TRY(plan_process(*spec.process, planned.plan.root->root.get(), planned.plan));
   TRY(plan_seccomp(spec, inputs.options.seccomp_cache, planned.plan, deadline));
   auto& plan = planned.plan;
   plan.hostname = spec.hostname;

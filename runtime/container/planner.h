@@ -33,8 +33,8 @@ struct PlanInputs {
 };
 Result<Planned> make_plan(const PlanInputs& inputs, Deadline deadline);
 
-// The parts that an exec shares with a create.
-Result<> plan_process(const oci::Process& process, init::Plan& plan);
+// The parts that an exec shares with a create. `rootfd` is where /etc/passwd is, or -1.
+Result<> plan_process(const oci::Process& process, int rootfd, init::Plan& plan);
 Result<> plan_seccomp(const oci::Spec& spec, const std::string& cache, init::Plan& plan,
                       Deadline deadline);
 Result<> plan_stdio(const std::array<int, 3>& stdio, init::Plan& plan,

@@ -140,7 +140,8 @@ Result<> bring_up_loopback() {
   request.ifr_name[0] = 'l';
   request.ifr_name[1] = 'o';
   request.ifr_flags = IFF_UP | IFF_RUNNING;
-  if (::ioctl(socket.get(), SIOCSIFFLAGS, &request) < 0) return Error::sys("ioctl(SIOCSIFFLAGS)", "lo");
+  if (::ioctl(socket.get(), SIOCSIFFLAGS, &request) < 0)
+    return Error::sys("ioctl(SIOCSIFFLAGS)", "lo");
   return {};
 }
 
@@ -164,10 +165,11 @@ Result<> set_limits(const Plan& plan) {
 
 Result<> new_keyring(const Plan& plan) {
   if (!plan.new_keyring) return {};
-  const auto name = cat("_ses.", plan.id.substr(0, 64));
-  const long key = ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, name.c_str(), 0, 0, 0);
+  // Without a name: by name one that is there already would be joined, of an earlier container of
+  // the same id or of another runtime's (keyctl_join_session_keyring(3)).
+  const long key = ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr, 0, 0, 0);
   if (key >= 0 || errno == ENOSYS) return {};  // a kernel without keyrings has none to share
-  return Error::sys("keyctl(JOIN_SESSION_KEYRING)", name)
+  return Error::sys("keyctl(JOIN_SESSION_KEYRING)")
       .hint(
           "kernel.keys.maxkeys is the quota of keys a user may have; --no-new-keyring shares the "
           "caller's");

@@ -21,7 +21,7 @@ namespace {
 
 Result<int> signal_number(std::string text) {
   if (const auto number = parse_int<int>(text)) {
-    if (*number < 1 || *number >= NSIG)
+    if (*number < 0 || *number >= NSIG)  // 0 asks whether it could be sent (kill(2)), as with runc
       return Error::make(Code::kInvalid, cat("there is no signal ", text));
     return *number;
   }
