@@ -182,7 +182,12 @@ Result<> Extractor::copy_up(const Target& at) {
 }
 
 Result<> Extractor::add_whiteout(const std::vector<std::string>& parts) {
-  auto at = TRY(target(parts));
+  // Some writers follow the whiteout of a directory, or a file in its place, by whiteouts of what
+  // was in there.
+  auto dir = tree_.directory({parts.begin(), parts.end() - 1}, LayerTree::Missing::kFail);
+  if (!dir.ok() && (dir.error().sys_errno() == ENOENT || dir.error().sys_errno() == ENOTDIR))
+    return {};
+  Target at{TRY(std::move(dir)), parts.back()};
   if (at.name == kOpaque) {
     if (parts.size() > 1) return tree_.make_opaque(at.dir);
     // overlayfs merges the roots of layers whatever their attributes say.

@@ -35,13 +35,13 @@ Result<std::optional<struct stat>> look(int dir, const std::string& name) {
 
 // The kernel resolves what this layer has by itself; where it comes upon something that only a
 // lower layer can have, walk() goes component by component.
-Result<int> LayerTree::directory(const std::vector<std::string>& parts) {
+Result<int> LayerTree::directory(const std::vector<std::string>& parts, Missing missing) {
   auto path = join(parts, "/");
   if (cache_holds_ && path == cached_path_) return cached_.get();
   if (parts.size() > kDeepest) return too_deep();
   auto found = open_in_root(root_, path, O_PATH | O_DIRECTORY);
   if (!found.ok() && (found.error().sys_errno() == ENOENT || found.error().sys_errno() == ENOTDIR))
-    found = walk(parts);
+    found = walk(parts, missing);
   cached_ = TRY(std::move(found));
   if (components(TRY(path_of(cached_.get()))).size() > kDeepest)
     return too_deep();  // by way of links
@@ -52,7 +52,7 @@ Result<int> LayerTree::directory(const std::vector<std::string>& parts) {
 
 // Links are followed here and not by the kernel, because each may lead from this layer to one below
 // and back. Nobody else can reach the root, so what was looked at stays as it was.
-Result<UniqueFd> LayerTree::walk(const std::vector<std::string>& parts) {
+Result<UniqueFd> LayerTree::walk(const std::vector<std::string>& parts, Missing missing) {
   constexpr int kMostLinks = 40;  // path_resolution(7)
   std::vector<std::string> todo{parts.rbegin(), parts.rend()}, names;
   std::vector<UniqueFd> stack;
@@ -67,8 +67,9 @@ Result<UniqueFd> LayerTree::walk(const std::vector<std::string>& parts) {
       continue;
     }
     std::string link;
-    auto next = TRY(step(stack.back().get(),
-                         names.empty() ? name : cat(join(names, "/"), "/", name), name, link));
+    auto next =
+        TRY(step(stack.back().get(), names.empty() ? name : cat(join(names, "/"), "/", name), name,
+                 missing, link));
     if (next) {
       stack.push_back(std::move(next));
       names.push_back(name);
@@ -90,7 +91,7 @@ Result<UniqueFd> LayerTree::walk(const std::vector<std::string>& parts) {
 // The directory `name` in the directory `at`, or no descriptor and the target of a link. `path` has
 // no link in it.
 Result<UniqueFd> LayerTree::step(int at, const std::string& path, const std::string& name,
-                                 std::string& link) {
+                                 Missing missing, std::string& link) {
   if (const auto st = TRY(look(at, name))) {
     if (S_ISDIR(st->st_mode)) return sys::openat(at, name, kDirectory);
     if (S_ISLNK(st->st_mode)) {
@@ -98,16 +99,21 @@ Result<UniqueFd> LayerTree::step(int at, const std::string& path, const std::str
       return UniqueFd{};
     }
     if (!is_whiteout(*st)) return Error::sys("open", path, ENOTDIR);
+    if (missing == Missing::kFail) return Error::sys("open", path, ENOENT);
     TRY(sys::unlinkat(at, name, 0));
     auto made = TRY(make_implied(at, path, name, -1));
     TRY(make_opaque(made.get()));
     return made;
   }
-  if (below_ < 0) return make_implied(at, path, name, -1);
+  const auto make_new = [&]() -> Result<UniqueFd> {
+    if (missing == Missing::kFail) return Error::sys("open", path, ENOENT);
+    return make_implied(at, path, name, -1);
+  };
+  if (below_ < 0) return make_new();
   // Where a lower layer has a link on the way, this layer has replaced it, and nothing shows
   // through.
   const auto lower = open_plain(below_, path, O_PATH | O_NOFOLLOW);
-  if (!lower.ok()) return make_implied(at, path, name, -1);
+  if (!lower.ok()) return make_new();
   const auto st = TRY(sys::fstat(lower.value().get(), path));
   if (S_ISLNK(st.st_mode)) {
     link = TRY(sys::readlinkat(lower.value().get(), ""));

@@ -24,7 +24,8 @@ class LayerTree {
   // The directory (O_PATH) at `parts`, links followed inside the root, made with its parents when
   // this layer does not have it: then like the one of the lower layers that it covers. Valid until
   // the next call. kInvalid when it is deeper than 256 directories.
-  Result<int> directory(const std::vector<std::string>& parts);
+  enum class Missing : std::uint8_t { kMake, kFail };  // kFail: ENOENT where no layer has it
+  Result<int> directory(const std::vector<std::string>& parts, Missing missing = Missing::kMake);
   // To be called when something that was there is taken away: a path may lead elsewhere from now
   // on. What directory() gave stays valid.
   void forget() { cache_holds_ = false; }
@@ -44,8 +45,8 @@ class LayerTree {
   Result<> set_times();
 
  private:
-  Result<UniqueFd> walk(const std::vector<std::string>& parts);
-  Result<UniqueFd> step(int at, const std::string& path, const std::string& name,
+  Result<UniqueFd> walk(const std::vector<std::string>& parts, Missing missing);
+  Result<UniqueFd> step(int at, const std::string& path, const std::string& name, Missing missing,
                         std::string& link);
   Result<UniqueFd> make_implied(int at, const std::string& path, const std::string& name, int like);
   Result<std::string> path_of(int dir) const;

@@ -99,22 +99,15 @@ std::string fill(Header& header, const TarEntry& entry) {
   if (!put_number(header.uid, entry.uid)) records += record("uid", std::to_string(entry.uid));
   if (!put_number(header.gid, entry.gid)) records += record("gid", std::to_string(entry.gid));
   if (!put_number(header.size, size)) records += record("size", std::to_string(size));
-  const bool whole = entry.mtime.tv_sec >= 0 && entry.mtime.tv_nsec == 0;
-  if (!put_number(header.mtime,
-                  entry.mtime.tv_sec < 0 ? 0 : static_cast<std::uint64_t>(entry.mtime.tv_sec)) ||
-      !whole) {
-    // Before 1970 the fraction counts away from zero: -1.25 is -2 s + 750 ms.
-    auto [seconds, nanos] =
-        std::pair{std::int64_t{entry.mtime.tv_sec}, std::int64_t{entry.mtime.tv_nsec}};
-    const bool negative = seconds < 0;
-    if (negative && nanos > 0) {
-      ++seconds;
-      nanos = 1'000'000'000 - nanos;
-    }
-    auto fraction = std::to_string(nanos);
+  // Of times before 1970 without the fraction: readers disagree on which way it counts.
+  const std::int64_t seconds = entry.mtime.tv_sec;
+  const bool fits = put_number(header.mtime, seconds < 0 ? 0 : static_cast<std::uint64_t>(seconds));
+  if (seconds < 0) {
+    records += record("mtime", std::to_string(seconds));
+  } else if (!fits || entry.mtime.tv_nsec != 0) {
+    auto fraction = std::to_string(entry.mtime.tv_nsec);
     fraction.insert(0, 9 - fraction.size(), '0');
-    records +=
-        record("mtime", cat(negative ? "-" : "", negative ? -seconds : seconds, ".", fraction));
+    records += record("mtime", cat(seconds, ".", fraction));
   }
   put_number(header.major, major(entry.rdev));
   put_number(header.minor, minor(entry.rdev));

@@ -199,10 +199,9 @@ TEST_F(Hostile, Whiteouts) {
   check("below a whiteout", Tar{}.file(".wh.a/b"), "!below a whiteout");
   check("a directory", Tar{}.dir(".wh.a"), "!regular file");
   check("a link", Tar{}.link(".wh.a", outside()), "!regular file");
-  check("by way of a link", Tar{}.link("l", outside()).file("l/.wh.secret"),
-        "l l -> OUT\nd tmp\nd " + dir_.path().substr(1) + "\nd " + outside().substr(1) + "\n");
+  check("by way of a link", Tar{}.link("l", outside()).file("l/.wh.secret"), "l l -> OUT\n");
   check("opaque by way of a link", Tar{}.link("l", "../outside").file("l/.wh..wh..opq"),
-        "l l -> ../outside\nd outside\n");
+        "l l -> ../outside\n");
   check("of what this layer has", Tar{}.file("a", "x").file(".wh.a"), "f a x\n");
   check("of aufs", Tar{}.dir(".wh..wh.plnk").file(".wh..wh.aufs").file("a", "x"), "f a x\n");
   check("as a device", Tar{}.node("a", '3', 0, 0), "!whiteout");
