@@ -114,7 +114,7 @@ Result<Pods> Pods::open(Places places) {
 
 int exit_code_of_failure(const Error& error) {
   if (error.step() != "exec") return 125;
-  return error.sys_errno() == ENOENT ? 127 : 126;
+  return error.code() == Code::kNotFound ? 127 : 126;  // by path, or in no directory of PATH
 }
 
 // ---- run
