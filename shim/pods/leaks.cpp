@@ -21,8 +21,8 @@ namespace {
 
 using namespace shim;
 
-constexpr Millis kProgramWait{1'000};
-constexpr int kProgramNap = 20;  // ms
+constexpr Millis kLateWait{1'000};
+constexpr int kLateNap = 20;  // ms
 
 struct Known {
   std::set<std::string> recorded;  // there is a record
@@ -143,23 +143,33 @@ void Finder::process(const std::string& pid) {
   if (!fds.ok()) return;
   const auto numbers = list_dir(fds.value().get());
   if (!numbers.ok()) return;
+  bool of_this_place = false;
   for (const auto& number : numbers.value()) {
     const auto target = sys::readlinkat(fds.value().get(), number);
-    if (!target.ok() || target.value().find(kLockFile) == std::string::npos) continue;
+    if (!target.ok()) continue;
+    of_this_place |= ours(target.value());
+    if (target.value().find(kLockFile) == std::string::npos) continue;
     const auto id = pod_of(target.value());
     if (id.empty()) return;  // of another state directory, which is another installation's business
     if (known_.alive.count(id) == 0)
       add("process", cat("pid ", pid), id, "a shim whose pod is gone");
     return;
   }
-  add("process", cat("pid ", pid), "", "a shim that keeps no pod");
+  if (of_this_place) add("process", cat("pid ", pid), "", "a shim that keeps no pod");
 }
 
+// A shim that has just let go of its pod needs a moment to end. Only what stays is a leak.
 Result<> Finder::processes() {
   const auto proc = TRY(sys::openat(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY));
-  for (const auto& name : TRY(list_dir(proc.get())))
-    if (name.find_first_not_of("0123456789") == std::string::npos) process(name);
-  return {};
+  const auto deadline = Deadline::in(kLateWait);
+  const Json before = found_;
+  while (true) {
+    for (const auto& name : TRY(list_dir(proc.get())))
+      if (name.find_first_not_of("0123456789") == std::string::npos) process(name);
+    if (found_.size() == before.size() || deadline.expired()) return {};
+    found_ = before;
+    ::poll(nullptr, 0, kLateNap);
+  }
 }
 
 Result<> Finder::directories() {
@@ -232,10 +242,10 @@ void Finder::attached_below(const std::string& path, std::set<std::uint32_t>& id
 // what stays is a leak.
 Result<> Finder::programs() {
   const auto unified = TRY(cgroups::discover()).unified;
-  const auto deadline = Deadline::in(kProgramWait);
+  const auto deadline = Deadline::in(kLateWait);
   std::set<std::uint32_t> stray;
   for (bool first = true; first || (!stray.empty() && !deadline.expired()); first = false) {
-    if (!first) ::poll(nullptr, 0, kProgramNap);
+    if (!first) ::poll(nullptr, 0, kLateNap);
     const auto loaded = bpf::loaded_device_filters();
     if (!loaded.ok())
       return {};  // not permitted to look: nothing is said rather than something wrong

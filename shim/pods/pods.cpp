@@ -349,9 +349,10 @@ Result<> Pods::remove(const Target& target, Force force, Deadline deadline) {
     // The worker first: it ends what it can in good order. One that does not answer is killed with
     // all the rest.
     const auto polite = Deadline::in(kCallWait).sooner(deadline.left());
-    ask(places_, target.pod_id, "remove", Json::object(), polite)
-        .ignore("take_away does what it did not");
-    await_release(places_, target.pod_id, polite).ignore("take_away kills it");
+    const auto keeper = open_pidfd(view.shims.keeper);
+    const auto asked = ask(places_, target.pod_id, "remove", Json::object(), polite);
+    if (asked.ok() && keeper.ok())
+      sys::poll_one(keeper.value().get(), POLLIN, polite).ignore("take_away kills it");
   }
   if (!pod.ok()) {  // an unreadable record is removed like any other; the status tells its name
     pod::Pod unreadable;

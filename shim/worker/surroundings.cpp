@@ -123,6 +123,12 @@ Result<std::vector<pod::NodeDevice>> devices_of(const pod::Container& container)
 // ---- volumes
 // -----------------------------------------------------------------------------------------------------
 
+std::string place_of(const Context& context, const Volume& volume) {
+  return volume.kind == Volume::Kind::kHostPath
+             ? volume.host_path
+             : cat(context.root_path(), "/volumes/", volume.name);
+}
+
 Result<> make_empty_dir(const Context& context, const Volume& volume) {
   const auto all = TRY(make_dir_at(context.root_dir.get(), "volumes", 0711));
   const auto dir = TRY(make_dir_at(all.get(), volume.name, 0777));
@@ -132,7 +138,8 @@ Result<> make_empty_dir(const Context& context, const Volume& volume) {
   // Mounted in the worker's own mount namespace, which ends with the pod: nothing of it can stay on
   // the host.
   const auto fs = TRY(sys::fsopen("tmpfs"));
-  for (const auto option : split(pod::tmpfs_options(volume), ',')) {
+  const auto options = pod::tmpfs_options(volume);
+  for (const auto option : split(options, ',')) {
     const auto equals = option.find('=');
     if (equals == std::string_view::npos) continue;
     TRY(sys::fsconfig_string(fs.get(), std::string{option.substr(0, equals)},
@@ -142,7 +149,10 @@ Result<> make_empty_dir(const Context& context, const Volume& volume) {
     TRY(sys::fsconfig_string(fs.get(), "gid", std::to_string(*context.pod.fs_group)));
   TRY(sys::fsconfig_create(fs.get()));
   const auto mounted = TRY(sys::fsmount(fs.get(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
-  return sys::move_mount(mounted.get(), "", dir.get(), "",
+  // By path: what was opened before we left the host's namespace is a place in that one.
+  const auto place =
+      TRY(sys::openat(AT_FDCWD, place_of(context, volume), O_PATH | O_DIRECTORY | O_NOFOLLOW));
+  return sys::move_mount(mounted.get(), "", place.get(), "",
                          MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
@@ -195,12 +205,6 @@ Result<> check_host_path(const Volume& volume) {
       return must_be(S_ISBLK(st.st_mode), "block device");
   }
   return {};
-}
-
-std::string place_of(const Context& context, const Volume& volume) {
-  return volume.kind == Volume::Kind::kHostPath
-             ? volume.host_path
-             : cat(context.root_path(), "/volumes/", volume.name);
 }
 
 // The pod can put links into its own volume, so the sub-path is resolved beneath it and kept as a
