@@ -80,7 +80,7 @@ void carry_out(CommandLine& command, const std::shared_ptr<Options>& options,
 // ------------------------------------------------------------------------------------
 
 void declare_run_resources(CLI::App& app, RunOptions& o) {
-  add_value(app, "--memory", o.memory, "SIZE: memory limit, as 64m, 1g (at most, swap included)");
+  add_value(app, "--memory", o.memory, "SIZE: memory at most, as 64m or 1g");
   add_value(app, "--cpus", o.cpus, "NUMBER: CPUs' worth of time, as 0.5");
   add_value(app, "--pids-limit", o.pids_limit, "N: processes and threads at most; -1: no limit");
   add_list(app, "--device", o.devices, "/dev/X[:/dev/Y][:rwm]: give it a device of the host");

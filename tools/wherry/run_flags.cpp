@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int64_t kLongestGrace = 7 * 24 * 3600;  // seconds
 constexpr double kMostCpus = 1'000'000;
+constexpr std::uint64_t kLeastMemory = 512 * 1024;  // a container has been seen to start in 256k
 
 Error wrong(std::string_view flag, std::string_view text, std::string_view why) {
   return Error::make(Code::kInvalid, cat(flag, ": ", in_quotes(text), " ", why));
@@ -41,7 +42,8 @@ Result<double> parse_decimal(std::string_view flag, std::string_view text) {
 Result<> set_limits(const RunOptions& options, pod::Limits& limits) {
   if (options.memory) {
     limits.memory_bytes = TRY_CTX(parse_size(*options.memory), "--memory");
-    if (*limits.memory_bytes == 0) return wrong("--memory", *options.memory, "is no limit");
+    if (*limits.memory_bytes < kLeastMemory)
+      return wrong("--memory", *options.memory, "is less than 512k, and nothing starts in that");
   }
   if (options.cpus) {
     const double cpus = TRY(parse_decimal("--cpus", *options.cpus));
