@@ -35,7 +35,15 @@ Result<std::vector<UniqueFd>> Place::open_self_placement() const {
 Result<> place_self(std::span<const UniqueFd> files) {
   // "0" is the writer itself, in whatever pid namespace it is; the kernel checks the credentials of
   // the opener, so it works from within a user namespace too.
-  for (const auto& file : files) TRY(sys::write_all(file.get(), "0", "tasks"));
+  for (const auto& file : files) {
+    auto written = sys::write_all(file.get(), "0", "tasks");
+    if (written.ok()) continue;
+    if (written.error().sys_errno() != EINVAL) return written;
+    // CONFIG_RT_GROUP_SCHED: a v1 cpu cgroup starts with no realtime time at all.
+    return std::move(written).error().hint(
+        "a realtime scheduling policy was inherited: start without one, or set "
+        "linux.resources.cpu.realtimeRuntime");
+  }
   return {};
 }
 
