@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "oci/config.h"
 #include "runtime/container/identity.h"
 #include "runtime/container/seccomp.h"
 
@@ -224,9 +225,10 @@ Result<Planned> make_plan(const PlanInputs& inputs, Deadline deadline) {
   plan.hostname = spec.hostname;
   plan.domainname = spec.domainname;
   for (const auto& [key, value] : spec.linux_->sysctl) {
-    std::string path = key;
-    std::replace(path.begin(), path.end(), '.', '/');
-    plan.sysctls.emplace_back(std::move(path), value);
+    auto path = oci::sysctl_path(key);
+    if (!path)
+      return Error::make(Code::kInvalid, cat("linux.sysctl: ", in_quotes(key), " is not a name"));
+    plan.sysctls.emplace_back(std::move(*path), value);
   }
   plan.new_keyring = !inputs.options.no_new_keyring;
   plan.id = inputs.options.id;

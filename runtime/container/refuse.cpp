@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "oci/config.h"
 #include "runtime/container/planner.h"
 
 namespace wherry::container {
@@ -48,18 +49,11 @@ bool has_namespace(const oci::Linux& linux_, oci::NamespaceType type) {
                      [&](const auto& ns) { return ns.type == type; });
 }
 
-// Sysctls that belong to one namespace (sysctl(2), namespaces(7)); any other would change the host
-// (CVE-2022-0811).
+// The specification's own rules (a namespaced sysctl needs that namespace) are validate()'s; here
+// only what it leaves open: a sysctl of no namespace would change the host (CVE-2022-0811).
 Result<> check_sysctl(const std::string& key, const oci::Linux& linux_) {
-  const auto needs = [&]() -> std::optional<oci::NamespaceType> {
-    const auto starts = [&](std::string_view prefix) { return key.starts_with(prefix); };
-    if (starts("net.")) return oci::NamespaceType::kNetwork;
-    if (starts("fs.mqueue.") || starts("kernel.msg") || starts("kernel.sem") ||
-        starts("kernel.shm"))
-      return oci::NamespaceType::kIpc;
-    if (key == "kernel.hostname" || key == "kernel.domainname") return oci::NamespaceType::kUts;
-    return std::nullopt;
-  }();
+  const auto path = oci::sysctl_path(key);
+  const auto needs = path ? oci::sysctl_namespace(*path) : std::nullopt;
   if (!needs)
     return Error::make(Code::kInvalid, cat("linux.sysctl: ", in_quotes(key),
                                            " belongs to no namespace: it would change the host"));
