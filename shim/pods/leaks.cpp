@@ -59,7 +59,8 @@ class Finder {
   std::string pod_of(std::string_view path) const;
   void cgroups_in(const std::string& mount_point, const std::string& hierarchy);
   void process(const std::string& pid);
-  void attached_below(const std::string& path, std::set<std::uint32_t>& ids);
+  using Programs = std::map<std::uint32_t, std::string>;  // an id and the cgroup that it is on
+  void attached_below(const std::string& path, Programs& programs);
 
   const Places& places_;
   Known known_;
@@ -219,20 +220,20 @@ Result<> Finder::loops() {
   return {};
 }
 
-void Finder::attached_below(const std::string& path, std::set<std::uint32_t>& ids) {
+void Finder::attached_below(const std::string& path, Programs& programs) {
   const auto top = sys::openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
   if (!top.ok()) return;
-  const auto ask = [&](int group) {
+  const auto ask = [&](int group, const std::string& where) {
     if (const auto filters = bpf::query_device_filters(group); filters.ok())
-      for (const auto& filter : filters.value()) ids.insert(filter.id);
+      for (const auto& filter : filters.value()) programs.emplace(filter.id, where);
   };
-  ask(top.value().get());
+  ask(top.value().get(), "/");
   walk_tree(top.value().get(),
-            [&](int parent, const std::string& name, const std::string&,
+            [&](int parent, const std::string& name, const std::string& where,
                 const struct stat& st) -> Result<> {
               if (!S_ISDIR(st.st_mode)) return {};
               if (const auto group = open_dir_at(parent, name); group.ok())
-                ask(group.value().get());
+                ask(group.value().get(), where);
               return {};
             })
       .ignore("a group that goes away in between has no program any more");

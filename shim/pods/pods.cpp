@@ -107,8 +107,8 @@ void tell_removed(const Places& places, const pod::Pod& pod) {
 
 Result<Pods> Pods::open(Places places) {
   TRY(check_places(places));
-  TRY_CTX(open_private_dir(places.root), "store");
-  TRY_CTX(open_private_dir(places.state), "state");
+  static_cast<void>(TRY_CTX(open_private_dir(places.root), "store"));
+  static_cast<void>(TRY_CTX(open_private_dir(places.state), "state"));
   return Pods{std::move(places)};
 }
 

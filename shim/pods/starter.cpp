@@ -145,7 +145,7 @@ Result<Launched> make_pod(const Places& places, const pod::Pod& pod, int attach)
   auto lock =
       TRY(lock_file_at(state.get(), kLockFile, LockKind::kExclusive, Deadline::in(Millis{0})));
   const auto root_pods = TRY(open_private_dir(pods_path(places.root)));
-  TRY(open_private_dir(places.root + "/seccomp"));
+  static_cast<void>(TRY(open_private_dir(places.root + "/seccomp")));
   UniqueFd root;
   TRY(reserve_name(places, pod, [&]() -> Result<> {
     root = TRY(make_dir_at(root_pods.get(), pod.id, 0700));

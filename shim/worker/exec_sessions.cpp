@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "shim/worker/pidfd_exit.h"
 
 namespace wherry::shim {
 namespace {
@@ -51,7 +52,7 @@ Result<oci::Process> ExecSessions::process_for(const LiveContainer& container,
     // The container's own view of its root; the pidfd says that the number is still its init's.
     const auto root = TRY(
         sys::openat(AT_FDCWD, cat("/proc/", container.init.pid, "/root"), O_PATH | O_DIRECTORY));
-    TRY(open_pidfd(container.init));
+    static_cast<void>(TRY(open_pidfd(container.init)));
     const auto user = TRY(container::resolve_user(root.get(), wanted.user));
     process.user.uid = user.uid;
     process.user.gid = user.gid;
@@ -88,6 +89,7 @@ Result<pid_t> ExecSessions::start(LiveContainer& container, ExecWanted wanted, E
     session.relay =
         TRY(TtyRelay::create(context_.loop, std::move(done.console), std::move(wanted.fds[0])));
   sessions_.push_back(std::move(session));
+  if (!context_.keeper.alive()) watch(std::prev(sessions_.end()));
   return sessions_.back().process.pid;
 }
 
@@ -114,6 +116,7 @@ void ExecSessions::end(Place session, std::optional<int> exit_code) {
 void ExecSessions::forget(Place session, std::optional<int> exit_code) {
   const auto ended = std::move(session->ended);
   const std::string container = session->container;
+  context_.loop.unwatch(session->pidfd.get());
   sessions_.erase(session);
   if (ended) ended(exit_code);
   tell_quiet(container);
@@ -122,6 +125,23 @@ void ExecSessions::forget(Place session, std::optional<int> exit_code) {
 bool ExecSessions::any_of(const std::string& container) const {
   return std::any_of(sessions_.begin(), sessions_.end(),
                      [&](const auto& session) { return session.container == container; });
+}
+
+void ExecSessions::watch_without_keeper() {
+  for (auto session = sessions_.begin(); session != sessions_.end(); ++session)
+    if (!session->ending) watch(session);
+}
+
+void ExecSessions::watch(Place session) {
+  const int pidfd = session->pidfd.get();
+  context_.loop
+      .watch(pidfd, EPOLLIN,
+             [this, session, pidfd](std::uint32_t) {
+               context_.loop.unwatch(pidfd);
+               const auto status = wait_status_of(pidfd);
+               end(session, status ? std::optional{exit_code_of(*status)} : std::nullopt);
+             })
+      .ignore("a pidfd can be watched");
 }
 
 void ExecSessions::kill_all_of(const std::string& container) {

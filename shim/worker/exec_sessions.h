@@ -33,6 +33,8 @@ class ExecSessions {
   Result<pid_t> start(LiveContainer& container, ExecWanted wanted, Ended ended);
   // Whether the exit was of one of ours.
   bool exited(const ChildExit& exit);
+  // The keeper, which told of exits, is gone.
+  void watch_without_keeper();
   // Init has ended: what did not end with it is killed.
   void kill_all_of(const std::string& container);
   // Calls back, now or from the loop, when the container has no session any more. What does not end
@@ -54,6 +56,7 @@ class ExecSessions {
   using Place = std::list<Session>::iterator;
   void end(Place session, std::optional<int> exit_code);
   void forget(Place session, std::optional<int> exit_code);
+  void watch(Place session);
   bool any_of(const std::string& container) const;
   void give_up(const std::string& container);
   void tell_quiet(const std::string& container);

@@ -1,43 +1,14 @@
 // After the death of a worker: each container that was there is exactly one of waiting at the gate,
 // alive, gone with a valid exit record, gone with an exit that the keeper has kept, or gone
 // without; and the machine is told.
-#include <poll.h>
-#include <sys/ioctl.h>
-#include <sys/wait.h>
-
-#include <cstring>
-
 #include "base/file.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "shim/worker/pidfd_exit.h"
 #include "shim/worker/supervisor.h"
 
 namespace wherry::shim {
-namespace {
-
-// linux/pidfd.h, Linux 6.13 (the exit: 6.15). Spelled out because the headers of the build host are
-// older.
-struct PidfdInfo {
-  std::uint64_t mask = 0, cgroup_id = 0;
-  std::uint32_t pid = 0, tgid = 0, ppid = 0, ruid = 0, rgid = 0, euid = 0, egid = 0, suid = 0,
-                sgid = 0, fsuid = 0, fsgid = 0;
-  std::int32_t exit_code = 0;
-};
-static_assert(sizeof(PidfdInfo) == 64);
-constexpr std::uint64_t kInfoExit = 1U << 3;
-constexpr unsigned long kPidfdGetInfo = _IOWR(0xFF, 11, PidfdInfo);
-
-// The exit of a process that somebody else has reaped, as far as the kernel tells.
-std::optional<int> wait_status_of(int pidfd) {
-  PidfdInfo info;
-  info.mask = kInfoExit;
-  if (::ioctl(pidfd, kPidfdGetInfo, &info) < 0 || (info.mask & kInfoExit) == 0) return std::nullopt;
-  return info.exit_code;
-}
-
-}  // namespace
-
 void Supervisor::recall_times() {
   const auto text = read_file_at(context_.state_dir.get(), kStatusFile, 1024 * 1024);
   if (!text.ok()) return;
@@ -91,26 +62,29 @@ Result<> Supervisor::recover_container(const pod::ContainerView& view) {
 // ended, and on Linux 6.15 and later how.
 void Supervisor::watch_without_keeper() {
   LOG(kError, "the keeper is gone; exits may stay unknown from here on");
-  for (const auto& [name, live] : engine_.all()) {
-    if (live.exited || !live.pidfd) continue;
-    const int pidfd = live.pidfd.get();
-    context_.loop
-        .watch(pidfd, EPOLLIN,
-               [this, name = name, pidfd](std::uint32_t) {
-                 context_.loop.unwatch(pidfd);
-                 auto* ended = engine_.find(name);
-                 if (ended == nullptr || ended->exited) return;
-                 const auto status = wait_status_of(pidfd);
-                 ChildExit exit;
-                 exit.pid = ended->init.pid;
-                 exit.wait_status = status.value_or(0);
-                 exit.time_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                    std::chrono::system_clock::now().time_since_epoch())
-                                    .count();
-                 init_exited(*ended, status ? &exit : nullptr);
-               })
-        .ignore("a pidfd can be watched");
-  }
+  for (const auto& [name, live] : engine_.all())
+    if (!live.exited && live.pidfd) watch_init(live);
+  execs_.watch_without_keeper();
+}
+
+void Supervisor::watch_init(const LiveContainer& live) {
+  const int pidfd = live.pidfd.get();
+  context_.loop
+      .watch(pidfd, EPOLLIN,
+             [this, name = live.name, pidfd](std::uint32_t) {
+               context_.loop.unwatch(pidfd);
+               auto* ended = engine_.find(name);
+               if (ended == nullptr || ended->exited) return;
+               const auto status = wait_status_of(pidfd);
+               ChildExit exit;
+               exit.pid = ended->init.pid;
+               exit.wait_status = status.value_or(0);
+               exit.time_ns =
+                   std::chrono::nanoseconds{std::chrono::system_clock::now().time_since_epoch()}
+                       .count();
+               init_exited(*ended, status ? &exit : nullptr);
+             })
+      .ignore("a pidfd can be watched");
 }
 
 }  // namespace wherry::shim

@@ -27,7 +27,7 @@ Result<UniqueFd> make_rootfs(const Context& context, const pod::Container& conta
   TRY(remove_tree(all.get(), container.name));
   const auto own = TRY(make_dir_at(all.get(), container.name, 0700));
   const auto upper = TRY(make_dir_at(own.get(), "upper", 0755));
-  TRY(make_dir_at(own.get(), "work", 0700));
+  static_cast<void>(TRY(make_dir_at(own.get(), "work", 0700)));
 
   const std::string path = cat(context.root_path(), "/rootfs/", container.name);
   mount::Overlay overlay{found->second.layer_dirs, path + "/upper", path + "/work"};

@@ -153,6 +153,7 @@ void Supervisor::create(const pod::Create& action) {
   auto made = engine_.create(action.name, action.attempt);
   if (!made.ok()) return failed(action.name, std::move(made).error().context("create"));
   auto* live = engine_.find(action.name);
+  if (!context_.keeper.alive()) watch_init(*live);
   // `run` in the foreground is attached before the first byte.
   const bool primary =
       !context_.pod.containers.empty() && context_.pod.containers.front().name == action.name;

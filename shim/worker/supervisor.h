@@ -74,6 +74,7 @@ class Supervisor {
   void publish_when_quiet(const std::string& name);
   void publish_exit(const std::string& name);
   void watch_without_keeper();
+  void watch_init(const LiveContainer& live);
 
   Result<> recover_container(const pod::ContainerView& view);
   void recall_times();

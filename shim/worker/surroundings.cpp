@@ -174,9 +174,9 @@ Result<> make_missing(const Volume& volume) {
   const auto root = TRY(sys::openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY));
   const UsualUmask usual;
   if (volume.host_type == Volume::HostType::kDirectoryOrCreate)
-    TRY(make_dirs_in_root(root.get(), volume.host_path, 0755));
+    static_cast<void>(TRY(make_dirs_in_root(root.get(), volume.host_path, 0755)));
   if (volume.host_type == Volume::HostType::kFileOrCreate)
-    TRY(make_file_in_root(root.get(), volume.host_path, 0755, 0644));
+    static_cast<void>(TRY(make_file_in_root(root.get(), volume.host_path, 0755, 0644)));
   return {};
 }
 

@@ -123,6 +123,11 @@ TEST_F(PodLife, WithoutItsKeeperTheWorkerGoesOn) {
   const auto status = run(pod_of("web", sh("sleep 0.5; echo end; exit 8")));
   ASSERT_TRUE(status.ok()) << status.error().message();
   ASSERT_EQ(::kill(status.value().keeper_pid, SIGKILL), 0);
+  ExecRequest request;
+  request.argv = sh("exit 3");
+  const auto executed = pods_->exec({status.value().id, ""}, request, Deadline::in(kWait));
+  ASSERT_TRUE(executed.ok()) << executed.error().message();
+  EXPECT_EQ(executed.value(), 3);
   const auto code = pods_->wait({status.value().id, ""}, Deadline::in(kWait));
   // Linux 6.15 tells the code to whoever held the pidfd; before it, nobody can.
   EXPECT_TRUE(code.ok() ? code.value() == 8 : code.error().code() == Code::kState);
