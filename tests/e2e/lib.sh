@@ -49,9 +49,11 @@ until_true() {
   done
 }
 
+# Makes the image, or takes the one that was made in WHERRY_TEST_IMAGE already.
 import_image() {
-  "$top/tools/dev/make-image" "$work/image" >/dev/null 2>"$work/err" &&
-    "$W" image import "$work/image/oci" "$image" >"$work/out" 2>>"$work/err" && return
+  local made=${WHERRY_TEST_IMAGE:-$work/image}
+  { [[ -e $made/oci/index.json ]] || "$top/tools/dev/make-image" "$made" >/dev/null 2>"$work/err"; } &&
+    "$W" image import "$made/oci" "$image" >"$work/out" 2>>"$work/err" && return
   fail import "$(tail -n 3 "$work/err" | tr '\n' ' ')"
   exit 1
 }
@@ -81,7 +83,8 @@ end_all() {
 
 # Removes what is there in the proper way and then looks for what the proper way has left.
 finish() {
-  "$W" rm -f $("$W" ps -aq) >/dev/null 2>"$work/err" || fail remove "$(cat "$work/err")"
+  local pods; pods=$("$W" ps -aq)
+  [[ -z $pods ]] || "$W" rm -f $pods >/dev/null 2>"$work/err" || fail remove "$(cat "$work/err")"
   local left; left=$(leftovers)
   check nothing_left '' "$left"
   check leaks_none 'leaks: none' "$("$W" leaks 2>&1)"

@@ -7,10 +7,12 @@
 //   attack open PATH FLAGS    opens (r, w) and says the errno
 //   attack mknod TYPE MAJ MIN makes and opens a device node in /tmp
 //   attack escape             the known ways out of a chroot
+//   attack bomb               forks for ever, and so do all its children; deaf to SIGTERM
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,6 +190,14 @@ static int attack_escape(void) {
   return 0;
 }
 
+// A short rest, so that a limit is probed all the time and the machine still does other work.
+static int attack_bomb(void) {
+  signal(SIGTERM, SIG_IGN);
+  signal(SIGCHLD, SIG_IGN);
+  for (;;)
+    if (fork() < 0) usleep(20000);
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "";
   if (!strcmp(what, "exe") && argc > 2) return attack_exe(atof(argv[2]));
@@ -198,6 +208,7 @@ int main(int argc, char **argv) {
   if (!strcmp(what, "open") && argc > 3) return attack_open(argv[2], argv[3]);
   if (!strcmp(what, "mknod") && argc > 4) return attack_mknod(argv[2], argv[3], argv[4]);
   if (!strcmp(what, "escape")) return attack_escape();
+  if (!strcmp(what, "bomb")) return attack_bomb();
   fprintf(stderr, "attack: unknown words\n");
   return 2;
 }
