@@ -156,8 +156,8 @@ Result<Created> create(const oci::Spec& spec, CreateOptions options, Deadline de
         cgroups::needed_controllers(spec.linux_->resources.value_or(oci::Resources{}));
     const auto filter = TRY(plan_device_filter(*spec.linux_));
     auto place = TRY(make_place(spec, filter, hierarchies, record.cgroup, controllers));
-    FAULT_POINT("create.placed");
     const auto launch = [&]() -> Result<Created> {
+      FAULT_POINT("create.placed");
       auto made =
           TRY(launch_behind_gate(spec, options, hierarchies, controllers, place, record, deadline));
       if (!filter.while_made.empty())

@@ -65,7 +65,10 @@ leftovers() {
   for path in /sys/fs/cgroup"$WHERRY_CGROUP_PARENT" /sys/fs/cgroup/*"$WHERRY_CGROUP_PARENT"; do
     [[ -d $path ]] && find "$path" -mindepth 1 -type d
   done
-  grep -lF ":$WHERRY_CGROUP_PARENT/" /proc/[0-9]*/cgroup 2>/dev/null
+  # An orphan that has ended is the host's init's to reap, which may take it a while.
+  for path in $(grep -lF ":$WHERRY_CGROUP_PARENT/" /proc/[0-9]*/cgroup 2>/dev/null); do
+    grep -qE '\) Z 1 ' "${path%cgroup}stat" 2>/dev/null || { [[ -e $path ]] && echo "$path"; }
+  done
   losetup -a 2>/dev/null | grep -F "$work/"
   find "$work/state/pods" "$work/root/pods" -mindepth 1 -maxdepth 1 2>/dev/null
 }
