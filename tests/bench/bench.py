@@ -5,6 +5,7 @@ Nothing is counted before it has been read back from the kernel that each runtim
 device filter, seccomp, capability sets, mounts; and of ours that what made the container was sealed in memory.
 """
 import argparse
+import errno
 import fcntl
 import json
 import os
@@ -133,15 +134,21 @@ def check_mounts(pid, config, wrong):
         wrong.append("a namespace is the host's")
 
 
-def seals_of(pid):
+def is_sealed(pid):
+    """A memfd with all seals, or on a file system that is read-only (EROFS, where a plain file gives ETXTBSY)."""
     try:
-        fd = os.open(f"/proc/{pid}/exe", os.O_RDONLY)
-        try:
-            return fcntl.fcntl(fd, F_GET_SEALS)
-        finally:
-            os.close(fd)
-    except OSError:
-        return 0
+        os.close(os.open(f"/proc/{pid}/exe", os.O_WRONLY))
+        return False
+    except OSError as error:
+        if error.errno == errno.EROFS:
+            return True
+    fd = os.open(f"/proc/{pid}/exe", os.O_RDONLY)
+    try:
+        return fcntl.fcntl(fd, F_GET_SEALS) & SEALED == SEALED
+    except OSError:  # EINVAL: no memfd
+        return False
+    finally:
+        os.close(fd)
 
 
 def verify(runtime, bundle, config):
@@ -160,7 +167,7 @@ def verify(runtime, bundle, config):
     check_devices(name, wrong)
     check_process(pid, config, wrong)
     check_mounts(pid, config, wrong)
-    if runtime.name == "wherry-oci" and seals_of(process.pid) & SEALED != SEALED:
+    if runtime.name == "wherry-oci" and not is_sealed(process.pid):
         wrong.append(f"/proc/{process.pid}/exe, which made it, is not sealed: {os.readlink(f'/proc/{process.pid}/exe')}")
     runtime.call("kill", "verify", "KILL")
     process.communicate(timeout=30)
@@ -184,13 +191,16 @@ class Bench:
     def __init__(self, options, work):
         self.options, self.work = options, work
         self.turns, self.bare = (self.compile(name) for name in ("turns", "bare"))
-        self.tree = PrivateTree()
         self.facts = os.path.join(work, "facts")
         shutil.copy(options.facts, self.facts)
-        ours = Runtime("wherry-oci", os.path.join(options.bin, "wherry-oci"), os.path.join(work, "ours"))
-        crun = Runtime("crun", shutil.which("crun"), os.path.join(work, "crun"),
+        state = os.path.join(work, "state")  # as /run is on most machines
+        os.mkdir(state)
+        run_quietly("mount", "-t", "tmpfs", "tmpfs", state)
+        self.tree = PrivateTree()  # a copy of this one's mounts: after the last of them
+        ours = Runtime("wherry-oci", os.path.join(options.bin, "wherry-oci"), os.path.join(state, "ours"))
+        crun = Runtime("crun", shutil.which("crun"), os.path.join(state, "crun"),
                        ["/usr/bin/nsenter", f"--mount={self.tree.path}", "--"])
-        self.runtimes = [ours, crun, Runtime("runc", shutil.which("runc"), os.path.join(work, "runc"))]
+        self.runtimes = [ours, crun, Runtime("runc", shutil.which("runc"), os.path.join(state, "runc"))]
         self.lines = []
 
     def compile(self, name):
@@ -212,23 +222,25 @@ class Bench:
         words = []
         for command in commands:
             words += (["--"] if words else []) + command
-        done = subprocess.run([self.turns, str(rounds), *words], capture_output=True, text=True, check=False)
+        done = subprocess.run(["nice", "-n", "-10", self.turns, str(rounds), *words], capture_output=True, text=True,
+                              check=False)
         if done.returncode != 0:
             return None, done.stderr.strip()[-400:]
         return [[float(word) / 1000 for word in line.split()] for line in done.stdout.splitlines()], ""
 
     def table(self, title, names, commands, rounds, aims=()):
         """Medians and 90th percentiles in ms, and the ratio of the first to each other."""
-        took, error = self.time(rounds, commands)
+        lines, error = self.time(rounds, commands)
+        took, used = (lines[0::2], lines[1::2]) if lines else (None, None)
         self.say(f"\n{title} ({rounds} rounds in turns)\n")
         if took is None:
             self.say(f"n/a: {error}")
             return
-        self.say("| | median ms | p90 ms | ours / it |\n|---|---|---|---|")
-        first = statistics.median(took[0])
-        for name, times in zip(names, took):
-            median, p90 = statistics.median(times), statistics.quantiles(times, n=10)[-1]
-            self.say(f"| {name} | {median:.2f} | {p90:.2f} | {first / median:.2f} |")
+        self.say("| | median ms | p90 ms | ours / it | CPU ms | ours / it |\n|---|---|---|---|---|---|")
+        first, least = statistics.median(took[0]), statistics.median(used[0])
+        for name, times, cpu in zip(names, took, used):
+            median, p90, busy = statistics.median(times), statistics.quantiles(times, n=10)[-1], statistics.median(cpu)
+            self.say(f"| {name} | {median:.2f} | {p90:.2f} | {first / median:.2f} | {busy:.2f} | {least / busy:.2f} |")
         for name, aim in aims:
             if name in names:
                 ratio = first / statistics.median(took[names.index(name)])
@@ -271,6 +283,7 @@ class Bench:
             for left in runtime.left_over():
                 runtime.call("delete", "--force", left)
         self.tree.close()
+        run_quietly("umount", os.path.join(self.work, "state"))
         remove_cgroups(CGROUP)
 
 

@@ -4,13 +4,15 @@
 //   turns ROUNDS [@NAMESPACE] COMMAND [ARG...] [-- [@NAMESPACE] COMMAND [ARG...]]...
 //
 // @NAMESPACE is the file of a mount namespace that the child enters first. stdin and stdout are /dev/null. Prints
-// a line of microseconds per command. A command that fails ends it all: its time would say nothing.
+// two lines per command, both in microseconds: how long each round took, and how much processor time it and what it has
+// waited for had, which says more when the machine is busy. A command that fails ends it all: its time says nothing.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,7 +22,7 @@ enum { kMostCommands = 16 };
 struct command {
   int mount_namespace;
   char** argv;
-  double* took;
+  double *took, *used;
 };
 
 static double now(void) {
@@ -34,7 +36,9 @@ static void die(const char* what) {
   exit(1);
 }
 
-static double run(const struct command* command, int null) {
+static double microseconds(struct timeval at) { return (double)at.tv_sec * 1e6 + (double)at.tv_usec; }
+
+static void run(const struct command* command, int null, double* took, double* used) {
   const double began = now();
   const pid_t pid = fork();
   if (pid < 0) die("fork");
@@ -46,13 +50,14 @@ static double run(const struct command* command, int null) {
     die(command->argv[0]);
   }
   int status = 0;
-  if (waitpid(pid, &status, 0) < 0) die("waitpid");
-  const double took = now() - began;
+  struct rusage usage;
+  if (wait4(pid, &status, 0, &usage) < 0) die("wait4");
+  *took = now() - began;
+  *used = microseconds(usage.ru_utime) + microseconds(usage.ru_stime);
   if (status != 0) {
     fprintf(stderr, "turns: '%s' ended with wait status %d\n", command->argv[0], status);
     exit(1);
   }
-  return took;
 }
 
 int main(int argc, char** argv) {
@@ -70,19 +75,23 @@ int main(int argc, char** argv) {
     }
     command->argv = &argv[i];
     command->took = calloc((size_t)rounds, sizeof(double));
+    command->used = calloc((size_t)rounds, sizeof(double));
     while (i < argc && strcmp(argv[i], "--") != 0) ++i;
     argv[i] = NULL;  // argv[argc] is NULL already
   }
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null < 0) die("/dev/null");
-  for (int i = 0; i < count; ++i) run(&commands[i], null);  // caches are warm from here on
+  for (int i = 0; i < count; ++i) run(&commands[i], null, commands[i].took, commands[i].used);  // warms the caches
   for (int round = 0; round < rounds; ++round)
     for (int i = 0; i < count; ++i) {
       const int which = (i + round) % count;
-      commands[which].took[round] = run(&commands[which], null);
+      run(&commands[which], null, &commands[which].took[round], &commands[which].used[round]);
     }
-  for (int i = 0; i < count; ++i)
+  for (int i = 0; i < count; ++i) {
     for (int round = 0; round < rounds; ++round)
       printf("%.1f%c", commands[i].took[round], round + 1 < rounds ? ' ' : '\n');
+    for (int round = 0; round < rounds; ++round)
+      printf("%.1f%c", commands[i].used[round], round + 1 < rounds ? ' ' : '\n');
+  }
   return 0;
 }
