@@ -2,7 +2,7 @@
 
 #include <linux/mount.h>
 
-#include <algorithm>
+#include <optional>
 
 #include "base/path.h"
 #include "base/sys.h"
@@ -11,8 +11,7 @@
 namespace wherry::mount {
 namespace {
 
-constexpr std::size_t kLongestValue =
-    255;  // fsconfig(2) takes strings of up to 256 bytes with the NUL
+constexpr std::size_t kLongestValue = 255;  // fsconfig(2) takes 256 bytes with the NUL
 
 // A directory as overlayfs is told of it. Held open until the mount exists.
 struct Named {
@@ -40,9 +39,9 @@ Result<std::vector<Named>> name_all(const std::vector<std::string>& paths) {
   return result;
 }
 
-// Before Linux 6.5 all lower directories must fit into one string. The names are the shortest there
-// are: numbers in our own /proc/self/fd, which is the working directory while overlayfs looks them
-// up.
+// Before Linux 6.7 all lower directories must fit into one string. When their paths do not, they
+// are called by the shortest names there are: numbers in our own /proc/self/fd, which is the
+// working directory while overlayfs looks them up.
 class ShortNames {
  public:
   static Result<ShortNames> enter() {
@@ -63,26 +62,37 @@ class ShortNames {
   UniqueFd before_;
 };
 
-Result<> set_lower_by_number(int fs, const std::vector<Named>& lower) {
-  std::string names;
-  for (auto layer = lower.rbegin(); layer != lower.rend(); ++layer) {
-    if (!names.empty()) names += ':';
-    names += std::to_string(layer->dir.get());
+// `cwd` is entered when the names need it.
+Result<> set_lower_at_once(int fs, const std::vector<Named>& lower,
+                           std::optional<ShortNames>& cwd) {
+  const auto joined = [&](const auto& name_of) {
+    std::string names;
+    for (auto layer = lower.rbegin(); layer != lower.rend(); ++layer) {
+      if (!names.empty()) names += ':';
+      names += name_of(*layer);
+    }
+    return names;
+  };
+  auto names = joined([](const Named& layer) { return layer.name; });
+  if (names.size() > kLongestValue) {
+    cwd.emplace(TRY(ShortNames::enter()));
+    names = joined([](const Named& layer) { return std::to_string(layer.dir.get()); });
   }
   if (names.size() > kLongestValue)
     return Error::make(Code::kUnsupported,
                        cat(lower.size(),
                            " layers do not fit into a mount option of this kernel; "
-                           "Linux 6.5 takes them one by one"));
+                           "Linux 6.7 takes them one by one"));
   return sys::fsconfig_string(fs, "lowerdir", names);
 }
 
 // Whether the option was there to be used. Topmost first: each call goes below the one before.
 Result<bool> set_lower_one_by_one(int fs, const std::vector<Named>& lower) {
+  // overlayfs before Linux 6.5 takes any word now and refuses all of it in the end.
+  if (sys::fsconfig_flag(fs, "wherry-asks-whether-options-are-looked-at").ok()) return false;
   for (auto layer = lower.rbegin(); layer != lower.rend(); ++layer) {
     auto set = sys::fsconfig_string(fs, "lowerdir+", layer->name);
-    // The file systems' parser says EINVAL to an option it does not know, and to the first one
-    // only.
+    // 6.5 and 6.6 do not know it: EINVAL, to the first one already.
     if (!set.ok() && layer == lower.rbegin() && set.error().sys_errno() == EINVAL) return false;
     if (!set.ok()) return std::move(set).error();
   }
@@ -105,7 +115,7 @@ Result<> set_options(int fs, const Overlay& overlay, const Named& upper, const N
 }
 
 Result<UniqueFd> mount_with(const Overlay& overlay, const std::vector<Named>& lower,
-                            bool& by_number) {
+                            bool& at_once) {
   const auto fs = TRY(sys::fsopen("overlay"));
   TRY(sys::fsconfig_string(fs.get(), "source", "overlay"));
   Named upper, work;
@@ -113,15 +123,12 @@ Result<UniqueFd> mount_with(const Overlay& overlay, const std::vector<Named>& lo
     upper = TRY(named(overlay.upper));
     work = TRY(named(overlay.work));
   }
-  if (!by_number && !TRY(set_lower_one_by_one(fs.get(), lower))) {
-    by_number = true;
+  if (!at_once && !TRY(set_lower_one_by_one(fs.get(), lower))) {
+    at_once = true;
     return UniqueFd{};
   }
   std::optional<ShortNames> cwd;
-  if (by_number) {
-    cwd.emplace(TRY(ShortNames::enter()));
-    TRY(set_lower_by_number(fs.get(), lower));
-  }
+  if (at_once) TRY(set_lower_at_once(fs.get(), lower, cwd));
   TRY(set_options(fs.get(), overlay, upper, work));
   TRY(sys::fsconfig_create(fs.get()));
   return sys::fsmount(fs.get(), overlay.upper.empty() ? MOUNT_ATTR_RDONLY : 0);
@@ -134,8 +141,7 @@ Result<UniqueFd> mount_overlay(const Overlay& overlay) {
     return Error::make(Code::kInvalid, "an overlay needs a lower directory");
   if (overlay.upper.empty() != overlay.work.empty())
     return Error::make(Code::kInvalid, "an overlay has an upper and a work directory, or neither");
-  // Without an upper directory overlayfs wants two layers (Linux 6.5 as well); one layer is shown
-  // as it is.
+  // Without an upper directory overlayfs wants two layers; one layer is shown as it is.
   if (overlay.upper.empty() && overlay.lower.size() == 1) {
     auto tree = TRY(sys::open_tree(AT_FDCWD, overlay.lower.front(), OPEN_TREE_CLONE));
     struct mount_attr attributes {};
@@ -144,10 +150,10 @@ Result<UniqueFd> mount_overlay(const Overlay& overlay) {
     return tree;
   }
   const auto lower = TRY(name_all(overlay.lower));
-  bool by_number = false;
-  auto mounted = mount_with(overlay, lower, by_number);
+  bool at_once = false;
+  auto mounted = mount_with(overlay, lower, at_once);
   // A context that has seen a failure is of no more use (fsopen(2)): start again.
-  if (mounted.ok() && by_number) mounted = mount_with(overlay, lower, by_number);
+  if (mounted.ok() && at_once) mounted = mount_with(overlay, lower, at_once);
   if (!mounted.ok()) {
     auto error = std::move(mounted).error().context("mount overlay");
     // The kernel says why in its log only.

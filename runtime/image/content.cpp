@@ -35,14 +35,16 @@ Scratch::~Scratch() {
 Result<Content> Content::open(const std::string& root) {
   Content content;
   content.path_ = root + "/images";
-  TRY(open_private_dir(root));
+  if (auto made = open_private_dir(root); !made.ok()) return std::move(made).error();
   content.top_ = TRY(open_private_dir(content.path_));
   content.blobs_ = TRY(make_dir_at(content.top_.get(), "blobs", 0700));
   content.layers_ = TRY(make_dir_at(content.top_.get(), "layers", 0700));
   content.refs_ = TRY(make_dir_at(content.top_.get(), "refs", 0700));
   content.tmp_ = TRY(make_dir_at(content.top_.get(), "tmp", 0700));
-  for (const auto* algorithm : {"sha256", "sha512"})
-    TRY(make_dir_at(content.blobs_.get(), algorithm, 0700));
+  for (const auto* algorithm : {"sha256", "sha512"}) {
+    auto made = make_dir_at(content.blobs_.get(), algorithm, 0700);
+    if (!made.ok()) return std::move(made).error();
+  }
   return content;
 }
 

@@ -187,7 +187,9 @@ Result<> Extractor::add_whiteout(const std::vector<std::string>& parts) {
   auto dir = tree_.directory({parts.begin(), parts.end() - 1}, LayerTree::Missing::kFail);
   if (!dir.ok() && (dir.error().sys_errno() == ENOENT || dir.error().sys_errno() == ENOTDIR))
     return {};
-  Target at{TRY(std::move(dir)), parts.back()};
+  Target at;
+  at.dir = TRY(std::move(dir));
+  at.name = parts.back();
   if (at.name == kOpaque) {
     if (parts.size() > 1) return tree_.make_opaque(at.dir);
     // overlayfs merges the roots of layers whatever their attributes say.

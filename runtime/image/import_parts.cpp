@@ -49,12 +49,16 @@ Result<std::vector<Imported>> take_offers(const std::vector<Offer>& offers,
                                           const std::string& reference) {
   std::vector<Imported> result;
   if (reference.empty()) {
-    for (const auto& offer : offers) result.push_back({offer.own_names, TRY(offer.take())});
+    for (const auto& offer : offers) {
+      const auto digest = TRY(offer.take());
+      result.push_back({offer.own_names, digest});
+    }
     return result;
   }
   const auto name = TRY(normalise_reference(reference));
   if (offers.size() == 1) {
-    result.push_back({{name}, TRY(offers.front().take())});
+    const auto digest = TRY(offers.front().take());
+    result.push_back({{name}, digest});
     return result;
   }
   const auto asked = TRY(parse_reference(reference));
@@ -74,7 +78,8 @@ Result<std::vector<Imported>> take_offers(const std::vector<Offer>& offers,
     return Error::make(Code::kNotFound,
                        cat("the archive has several images, none of them ", in_quotes(reference)))
         .hint(cat("it has ", join(all, ", ")));
-  result.push_back({{name}, TRY(chosen->take())});
+  const auto digest = TRY(chosen->take());
+  result.push_back({{name}, digest});
   return result;
 }
 

@@ -27,9 +27,10 @@ Result<std::vector<Imported>> import_root(Content& content, int tar, const std::
   config.created = rfc3339(std::chrono::system_clock::from_time_t(st.st_mtime));
   config.cmd = {"/bin/sh"};
   config.env = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"};
-  config.diff_ids = {TRY(unpack_layer(content, {}, blob.get(), {}, {}))};
+  config.diff_ids.push_back(TRY(unpack_layer(content, {}, blob.get(), {}, {})));
   const auto config_blob = TRY(content.put_bytes(dump_json(oci::to_json(config))));
-  return std::vector<Imported>{{{name}, TRY(put_manifest(content, config_blob, {layer}))}};
+  const auto digest = TRY(put_manifest(content, config_blob, {layer}));
+  return std::vector<Imported>{{{name}, digest}};
 }
 
 Result<std::vector<Imported>> import_root_directory(Content& content, int dir,

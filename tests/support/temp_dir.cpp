@@ -98,14 +98,17 @@ struct Lister {
 
 }  // namespace
 
-TempDir::TempDir() : path_{"/tmp/wherry-test.XXXXXX"} {
+TempDir::TempDir() {
+  const char* base = std::getenv("TMPDIR");
+  path_ = cat(base != nullptr && *base == '/' ? base : "/tmp", "/wherry-test.XXXXXX");
   if (::mkdtemp(path_.data()) == nullptr) std::abort();
 }
 
 TempDir::~TempDir() {
-  const auto tmp = sys::openat(AT_FDCWD, "/tmp", O_PATH | O_DIRECTORY);
-  if (!tmp.ok()) return;
-  EXPECT_TRUE(remove_tree(tmp.value().get(), path_.substr(5)).ok()) << path_;
+  const auto slash = path_.rfind('/');
+  const auto base = sys::openat(AT_FDCWD, path_.substr(0, slash), O_PATH | O_DIRECTORY);
+  if (!base.ok()) return;
+  EXPECT_TRUE(remove_tree(base.value().get(), path_.substr(slash + 1)).ok()) << path_;
 }
 
 void write_file(const std::string& path, const std::string& content) {

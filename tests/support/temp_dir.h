@@ -6,7 +6,7 @@ namespace wherry::test {
 
 class TempDir {
  public:
-  TempDir();  // below /tmp, 0700
+  TempDir();  // below $TMPDIR or /tmp, 0700
   ~TempDir();
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;

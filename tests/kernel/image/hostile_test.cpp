@@ -34,6 +34,15 @@ class Hostile : public testing::Test {
     return text;
   }
 
+  // The listing of the directories that lead to outside(), when they are made inside the root.
+  std::string way_out() const {
+    std::string lines;
+    const auto path = outside();
+    for (auto at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1))
+      lines += cat("d ", path.substr(1, at - 1), "\n");
+    return lines + cat("d ", path.substr(1), "\n");
+  }
+
   // The message of the refusal, or "".
   std::string unpack(const Tar& tar, const TarLimits& limits = {}) {
     const auto path = dir_.path() + "/archive";
@@ -102,8 +111,7 @@ TEST_F(Hostile, NamesThatLeadOut) {
   check("absolute", Tar{}.file("/etc/new", "x"), "d etc\nf etc/new x\n");
   check("absolute, many slashes", Tar{}.file("///etc//new", "x"), "d etc\nf etc/new x\n");
   check("absolute outside", Tar{}.file(outside() + "/secret", "x"),
-        "d tmp\nd " + dir_.path().substr(1) + "\nd " + outside().substr(1) + "\nf " +
-            outside().substr(1) + "/secret x\n");
+        way_out() + "f " + outside().substr(1) + "/secret x\n");
   check("three dots are a name", Tar{}.file(".../a", "x"), "d ...\nf .../a x\n");
   check("dots between", Tar{}.file("./a/./b", "x"), "d a\nf a/b x\n");
   check("backslash is a byte", Tar{}.file("..\\a", "x"), "f ..\\a x\n");
@@ -130,8 +138,7 @@ TEST_F(Hostile, WritingThroughLinks) {
   check("dangling link, then below it", Tar{}.link("l", "away/dir").file("l/file", "x"),
         "d away\nd away/dir\nf away/dir/file x\nl l -> away/dir\n");
   check("absolute link, then below it", Tar{}.link("l", outside()).file("l/secret", "x"),
-        "l l -> OUT\nd tmp\nd " + dir_.path().substr(1) + "\nd " + outside().substr(1) + "\nf " +
-            outside().substr(1) + "/secret x\n");
+        "l l -> OUT\n" + way_out() + "f " + outside().substr(1) + "/secret x\n");
   check("relative link out", Tar{}.link("l", "../outside").file("l/secret", "x"),
         "l l -> ../outside\nd outside\nf outside/secret x\n");
   check("many dotdots", Tar{}.link("l", "../../../../../../etc").file("l/new", "x"),

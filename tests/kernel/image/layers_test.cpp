@@ -138,14 +138,14 @@ TEST_F(Layers, DirectoriesWithoutAnEntryKeepWhatTheyWere) {
   EXPECT_NE(seen.find("d tmp 1777 5:6 @1000000000"), std::string::npos) << seen;
 }
 
-TEST_F(Layers, AHundredOfThem) {
+TEST_F(Layers, SixtyOfThem) {
   std::vector<Tar> tars;
   std::string expected;
-  for (int i = 100; i < 200; ++i) {
+  for (int i = 100; i < 160; ++i) {
     tars.push_back(Tar{}.file(cat("f", i), "x").file("same", std::to_string(i)));
     expected += cat("f f", i, " x\n");
   }
-  EXPECT_EQ(merged(tars), expected + "f same 199\n");
+  EXPECT_EQ(merged(tars), expected + "f same 159\n");
 }
 
 }  // namespace
