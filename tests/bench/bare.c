@@ -1,5 +1,6 @@
-// The floor of the bench: the namespaces, mounts and devices of its bundle by the shortest way to the kernel, and
-// nothing else: no cgroup, device program, seccomp, capabilities, records, start gate or error handling worth the name.
+// The floor of the bench: the namespaces, mounts and devices of its bundle by the shortest way to
+// the kernel, and nothing else: no cgroup, device program, seccomp, capabilities, records, start
+// gate or error handling worth the name.
 //
 //   bare ROOT PROGRAM [ARG...]
 #define _GNU_SOURCE
@@ -16,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SURE(call)                     \
-  do {                                 \
+#define SURE(call)                           \
+  do {                                       \
     if ((call) < 0) perror(#call), _exit(1); \
   } while (0)
 
@@ -44,15 +45,18 @@ static void devices(void) {
 static void hide(void) {
   static const char* const files[] = {"proc/kcore", "proc/keys", "proc/timer_list"};
   static const char* const dirs[] = {"proc/acpi", "sys/firmware"};
-  static const char* const fixed[] = {"proc/bus", "proc/fs", "proc/irq", "proc/sys", "proc/sysrq-trigger"};
+  static const char* const fixed[] = {"proc/bus", "proc/fs", "proc/irq", "proc/sys",
+                                      "proc/sysrq-trigger"};
   for (size_t i = 0; i < sizeof files / sizeof files[0]; ++i)
     if (access(files[i], F_OK) == 0) SURE(mount("dev/null", files[i], NULL, MS_BIND, NULL));
   for (size_t i = 0; i < sizeof dirs / sizeof dirs[0]; ++i)
-    if (access(dirs[i], F_OK) == 0) SURE(mount("tmpfs", dirs[i], "tmpfs", MS_RDONLY, "nr_inodes=2"));
+    if (access(dirs[i], F_OK) == 0)
+      SURE(mount("tmpfs", dirs[i], "tmpfs", MS_RDONLY, "nr_inodes=2"));
   for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; ++i) {
     if (access(fixed[i], F_OK) != 0) continue;
     SURE(mount(fixed[i], fixed[i], NULL, MS_BIND | MS_REC, NULL));
-    SURE(mount(NULL, fixed[i], NULL, MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL));
+    SURE(mount(NULL, fixed[i], NULL,
+               MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL));
   }
 }
 
@@ -63,7 +67,8 @@ static void become(const char* root, char** argv) {
   SURE(chdir(root));
   mount_new("proc", "proc", strict, NULL);
   mount_new("tmpfs", "dev", MS_NOSUID | MS_STRICTATIME, "mode=755,size=65536k");
-  mount_new("devpts", "dev/pts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620,gid=5");
+  mount_new("devpts", "dev/pts", MS_NOSUID | MS_NOEXEC,
+            "newinstance,ptmxmode=0666,mode=0620,gid=5");
   mount_new("tmpfs", "dev/shm", strict, "mode=1777,size=65536k");
   mount_new("mqueue", "dev/mqueue", strict, NULL);
   mount_new("sysfs", "sys", strict | MS_RDONLY, NULL);
@@ -80,7 +85,8 @@ static void become(const char* root, char** argv) {
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
-  struct clone_args args = {.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP,
+  struct clone_args args = {.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
+                                     CLONE_NEWUTS | CLONE_NEWCGROUP,
                             .exit_signal = SIGCHLD};
   const long pid = syscall(SYS_clone3, &args, sizeof args);
   if (pid == 0) {

@@ -1,11 +1,12 @@
-// Times commands in turns: each round runs every command once, from fork to the end of the process, and each round
-// begins with another one, so that what the machine does beside hits all alike.
+// Times commands in turns: each round runs every command once, from fork to the end of the process,
+// and each round begins with another one, so that what the machine does beside hits all alike.
 //
 //   turns ROUNDS [@NAMESPACE] COMMAND [ARG...] [-- [@NAMESPACE] COMMAND [ARG...]]...
 //
-// @NAMESPACE is the file of a mount namespace that the child enters first. stdin and stdout are /dev/null. Prints
-// two lines per command, both in microseconds: how long each round took, and how much processor time it and what it has
-// waited for had, which says more when the machine is busy. A command that fails ends it all: its time says nothing.
+// @NAMESPACE is the file of a mount namespace that the child enters first. stdin and stdout are
+// /dev/null. Prints two lines per command, both in microseconds: how long each round took, and how
+// much processor time it and what it has waited for had, which says more when the machine is busy.
+// A command that fails ends it all: its time says nothing.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
@@ -36,14 +37,17 @@ static void die(const char* what) {
   exit(1);
 }
 
-static double microseconds(struct timeval at) { return (double)at.tv_sec * 1e6 + (double)at.tv_usec; }
+static double microseconds(struct timeval at) {
+  return (double)at.tv_sec * 1e6 + (double)at.tv_usec;
+}
 
 static void run(const struct command* command, int null, double* took, double* used) {
   const double began = now();
   const pid_t pid = fork();
   if (pid < 0) die("fork");
   if (pid == 0) {
-    if (command->mount_namespace >= 0 && setns(command->mount_namespace, CLONE_NEWNS) < 0) die("setns");
+    if (command->mount_namespace >= 0 && setns(command->mount_namespace, CLONE_NEWNS) < 0)
+      die("setns");
     dup2(null, 0);
     dup2(null, 1);
     execv(command->argv[0], command->argv);
@@ -81,7 +85,8 @@ int main(int argc, char** argv) {
   }
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null < 0) die("/dev/null");
-  for (int i = 0; i < count; ++i) run(&commands[i], null, commands[i].took, commands[i].used);  // warms the caches
+  for (int i = 0; i < count; ++i)
+    run(&commands[i], null, commands[i].took, commands[i].used);  // warms the caches
   for (int round = 0; round < rounds; ++round)
     for (int i = 0; i < count; ++i) {
       const int which = (i + round) % count;
