@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 begin soak
 import_image
-one_by_one=${WHERRY_SOAK_PODS:-300} at_once=20
+one_by_one=${WHERRY_SOAK_PODS:-300} at_once=${WHERRY_SOAK_AT_ONCE:-20}
 [[ ${WHERRY_LONG:-0} == 1 ]] && one_by_one=3000
 
 unified=/sys/fs/cgroup; [[ -d $unified/unified ]] && unified=$unified/unified
@@ -61,7 +61,7 @@ for ((i = 0; i < one_by_one; i++)); do
   got=$?
   ((got == wanted)) || wrong+=("run $i: $got, wanted $wanted: $(head -c 200 "$work/err" | tr '\n' ' ');")
 done
-check exit_codes '' "${wrong[*]-}"
+check exit_codes '' "${wrong[*]:0:3}"
 echo "$one_by_one pods in $((SECONDS - began)) s"
 compare one_by_one
 
@@ -76,7 +76,7 @@ for round in 1 2; do
     ((got == i + 1)) || wrong+=("pod $i: $got, wanted $((i + 1)): $(head -c 200 "$work/many.err.$i" | tr '\n' ' ');")
     [[ $(cat "$work/many.$i") == "$i" ]] || wrong+=("pod $i said '$(cat "$work/many.$i")';")
   done
-  check "at_once_$round" '' "${wrong[*]-}"
+  check "at_once_$round" '' "${wrong[*]:0:3}"
 done
 compare at_once
 pids=()
