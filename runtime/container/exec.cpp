@@ -59,8 +59,11 @@ Result<Launch> plan_exec(const Record& record, const oci::Spec& spec, const Uniq
       sys::openat(AT_FDCWD, cat("/proc/", record.init.pid, "/root"), O_PATH | O_DIRECTORY);
   TRY(plan_process(options.process, root.ok() ? root.value().get() : -1, plan));
   TRY(plan_seccomp(spec, options.seccomp_cache, plan, deadline));
-  auto pidfd = TRY(sys::dup(init.get()));
-  plan.joins.push_back({std::move(pidfd), own_namespaces(spec), "namespaces of init"});
+  init::Join namespaces;
+  namespaces.fd = TRY(sys::dup(init.get()));
+  namespaces.type = own_namespaces(spec);
+  namespaces.name = "namespaces of init";
+  plan.joins.push_back(std::move(namespaces));
   plan.id = record.id;
   // Init's own cannot be joined from outside, and the caller's is not for a container (SEC-37).
   plan.new_keyring = true;
