@@ -31,6 +31,9 @@ Result<UniqueFd> make_rootfs(const Context& context, const pod::Container& conta
 
   const std::string path = cat(context.root_path(), "/rootfs/", container.name);
   mount::Overlay overlay{found->second.layer_dirs, path + "/upper", path + "/work"};
+  // The upper directory is made anew at each start, so nothing of it has to outlive the kernel; a
+  // durable overlay would sync the whole file system of the store when it is unmounted.
+  overlay.sync = mount::Overlay::Sync::kVolatile;
   if (overlay.lower.empty()) {  // an image without layers
     const auto empty = TRY(make_dir_at(own.get(), "empty", 0755));
     TRY(sys::fchmod(empty.get(), 0755, "empty"));  // whatever our umask is

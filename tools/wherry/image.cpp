@@ -24,8 +24,7 @@ Json image_json(const image::Image& image) {
 Result<int> image_import(const Global& global, const ImageImportOptions& options) {
   auto store = TRY(image::Store::open(global.places.root));
   progress(cat("importing '", options.path, "'"));
-  const auto images =
-      TRY_CTX(store.import(options.path, options.name), cat("import '", options.path, "'"));
+  const auto images = TRY(store.import(options.path, options.name));
   for (const auto& image : images) {
     progress(cat(join(image.names, ", "), ": ", image.layer_dirs.size(),
                  image.layer_dirs.size() == 1 ? " layer, " : " layers, ", human_size(image.size)));
