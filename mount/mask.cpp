@@ -27,26 +27,27 @@ Result<UniqueFd> find(int root, const std::string& path) {
 // (CVE-2025-31133).
 class Covers {
  public:
-  Result<UniqueFd> for_directory() {
-    if (!directory_) {
-      const auto fs = TRY(sys::fsopen("tmpfs"));
-      TRY(sys::fsconfig_string(fs.get(), "source", "tmpfs"));
-      TRY(sys::fsconfig_string(fs.get(), "mode", "755"));
-      TRY(sys::fsconfig_string(fs.get(), "nr_inodes", "2"));
-      TRY(sys::fsconfig_create(fs.get()));
-      directory_ = TRY(sys::fsmount(fs.get(), MOUNT_ATTR_RDONLY));
-    }
-    return copy_of(directory_.get());
+  // The first directory gets the file system itself and the others copies of that mount, since only
+  // Linux 6.15 and later copy a mount that is not attached yet.
+  Result<> cover_directory(int target) {
+    if (directory_) return attach(TRY(copy_of(directory_.get())).get(), target);
+    const auto fs = TRY(sys::fsopen("tmpfs"));
+    TRY(sys::fsconfig_string(fs.get(), "source", "tmpfs"));
+    TRY(sys::fsconfig_string(fs.get(), "mode", "755"));
+    TRY(sys::fsconfig_string(fs.get(), "nr_inodes", "2"));
+    TRY(sys::fsconfig_create(fs.get()));
+    directory_ = TRY(sys::fsmount(fs.get(), MOUNT_ATTR_RDONLY));
+    return attach(directory_.get(), target);
   }
   // A bind of the null device of the container's own /dev, looked at after it is opened.
-  Result<UniqueFd> for_file(int root) {
+  Result<> cover_file(int root, int target) {
     if (!file_) {
       file_ = TRY(sys::openat2(root, "dev/null", O_PATH, 0, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS));
       const auto st = TRY(sys::fstat(file_.get(), "/dev/null"));
       if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(1, 3))
         return Error::make(Code::kInvalid, "'/dev/null' of the root is not the null device");
     }
-    return copy_of(file_.get());
+    return attach(TRY(copy_of(file_.get())).get(), target);
   }
 
  private:
@@ -64,9 +65,9 @@ Result<> mask_paths(int root, const std::vector<std::string>& paths) {
     const auto target = TRY_CTX(find(root, path), cat("mask '", path, "'"));
     if (!target) continue;
     const auto st = TRY(sys::fstat(target.get(), path));
-    const auto cover = TRY_CTX(S_ISDIR(st.st_mode) ? covers.for_directory() : covers.for_file(root),
-                               cat("mask '", path, "'"));
-    TRY_CTX(attach(cover.get(), target.get()), cat("mask '", path, "'"));
+    TRY_CTX(S_ISDIR(st.st_mode) ? covers.cover_directory(target.get())
+                                : covers.cover_file(root, target.get()),
+            cat("mask '", path, "'"));
   }
   return {};
 }
