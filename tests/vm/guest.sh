@@ -24,19 +24,18 @@ done
 step wherry-oci
 oci() { "$WHERRY_BIN/wherry-oci" --root /run/tmp/oci "$@"; }
 b=/run/tmp/bundle; mkdir -p $b; cp -a "$WHERRY_TEST_IMAGE/rootfs" $b/rootfs
-config() {  # COMMAND...
-  jq -n '{ociVersion: "1.0.2", process: {user: {uid: 0, gid: 0}, args: $ARGS.positional, env: ["PATH=/bin:/usr/bin"], cwd: "/"},
+config() {  # COMMAND, as a JSON array
+  jq -n --argjson command "$1" '{ociVersion: "1.0.2", process: {user: {uid: 0, gid: 0}, args: $command, env: ["PATH=/bin:/usr/bin"], cwd: "/"},
     root: {path: "rootfs"}, mounts: [{destination: "/proc", type: "proc", source: "proc"},
       {destination: "/dev", type: "tmpfs", source: "tmpfs", options: ["nosuid", "mode=755"]},
       {destination: "/sys/fs/cgroup", type: "cgroup", source: "cgroup", options: ["ro", "nosuid", "noexec", "nodev"]}],
     linux: {cgroupsPath: "/wherry-v2/one", namespaces: [{type: "pid"}, {type: "mount"}, {type: "ipc"}, {type: "uts"}, {type: "cgroup"}, {type: "network"}],
-      resources: {memory: {limit: 33554432}, pids: {limit: 20}, cpu: {quota: 50000, period: 100000}, devices: [{allow: false, access: "rwm"}]}}}' \
-    --args "$@" >$b/config.json
+      resources: {memory: {limit: 33554432}, pids: {limit: 20}, cpu: {quota: 50000, period: 100000}, devices: [{allow: false, access: "rwm"}]}}}' >$b/config.json
 }
-config sh -c 'cat /proc/self/cgroup; exit 7'
+config '["sh", "-c", "cat /proc/self/cgroup; exit 7"]'
 out=$(oci run -b $b one </dev/null); expect oci_run_status 7 $?
 expect oci_cgroup_namespace 0::/ "$out"
-config sleep 1000
+config '["sleep", "1000"]'
 oci create -b $b one </dev/null >/dev/null 2>&1; expect oci_create 0 $?
 expect oci_created created "$(oci state one | jq -r .status)"
 oci start one; expect oci_running running "$(oci state one | jq -r .status)"
