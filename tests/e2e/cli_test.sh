@@ -70,7 +70,7 @@ check volume_relative shared "$(cd "$work" && r -v ./share:/data $image cat /dat
 check_status memory_limit 137 "$W" run --name eater --memory 32m $image sh -c 'x=$(head -c 200000000 /dev/zero | tr "\0" x); echo ${#x}; exit $?'
 check oom_in_inspect true "$("$W" inspect eater | jq .oomKilled)"
 "$W" rm eater >/dev/null
-check pids_limit limited "$(r --pids-limit 6 $image sh -c 'for i in 1 2 3 4 5 6 7 8; do sleep 2 & done 2>&1 | grep -q fork && echo limited')"
+check_has pids_limit "can't fork" "$(r --pids-limit 6 $image sh -c 'for i in 1 2 3 4 5 6 7 8; do sleep 2 & done')"
 quota=$("$W" run -d --cpus 0.25 --name slow $image sh -c 'while :; do :; done')
 quota_file() { cat /sys/fs/cgroup/cpu"$WHERRY_CGROUP_PARENT/$quota"/main/cpu.cfs_quota_us 2>/dev/null ||
   cut -d' ' -f1 "/sys/fs/cgroup$WHERRY_CGROUP_PARENT/$quota/main/cpu.max"; }
@@ -154,6 +154,14 @@ check_status rm_in_namespace 0 "$W" rm -f -n other hup
 check_has events pod.removed "$("$W" events)"
 check events_since 1 "$("$W" events -o json --since $(($("$W" events -o json | tail -n 1 | jq .seq) - 1)) | wc -l)"
 "$W" rm hup >/dev/null
+
+"$W" run -d --rm --name brief $image sleep 0.2 >/dev/null
+gone() { [[ -z $("$W" ps -aq --filter name=brief) ]]; }
+until_true 5 gone && pass detached_rm || fail detached_rm 'it is still there'
+"$W" run --rm --name signalled $image sh -c 'trap "exit 4" TERM; echo up; while :; do sleep 0.1; done' >"$work/up" 2>&1 </dev/null & runner=$!
+until_true 5 grep -q up "$work/up"
+builtin kill -TERM $runner; wait $runner
+check run_passes_signals 4 $?
 
 # ---- terminals
 cat >"$work/tty.exp" <<'TCL'

@@ -16,6 +16,7 @@ set(WHERRY_RANK_shim_protocol 40)
 set(WHERRY_RANK_shim_worker 41)
 set(WHERRY_RANK_shim_client 42)
 set(WHERRY_RANK_shim_pods 43)
+set(WHERRY_RANK_cli 50)
 
 # With WHERRY_PCH the common headers are parsed once for all modules and programs: a build from scratch takes 40 % less.
 # Off for work: ccache serves files better without it.

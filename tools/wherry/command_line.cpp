@@ -168,6 +168,7 @@ void declare_ps(CLI::App& app, CommandLine& command, const std::shared_ptr<Words
 
 void declare_inspect(CLI::App& app, CommandLine& command, const std::shared_ptr<Words>&) {
   auto o = std::make_shared<InspectOptions>();
+  add_value(app, "-o,--output", o->output, "FORMAT: json, the only one");
   add_targets(app, *o);
   carry_out(command, o, inspect);
 }
@@ -378,10 +379,25 @@ Split split_at_operand(const CLI::App& app, const Words& words) {
   return {i, i};
 }
 
+// CLI11's findings in the words of this program.
 Error refusal(const CLI::Error& error, const std::string& who) {
-  std::string message = error.what();
-  if (!message.empty() && message[0] >= 'A' && message[0] <= 'Z')
-    message[0] = static_cast<char>(message[0] - 'A' + 'a');
+  std::string_view text = error.what();
+  const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  std::string message;
+  if (const auto cut = text.rfind(": "); kind == CLI::ExitCodes::ExtrasError && cut != text.npos) {
+    message = cat(in_quotes(text.substr(cut + 2)), " is not known here");
+  } else if (const auto equals = text.find(" = ");
+             kind == CLI::ExitCodes::ConversionError && cut != text.npos && equals != text.npos) {
+    message = cat(text.substr(cut + 2, equals - cut - 2), ": ", in_quotes(text.substr(equals + 3)),
+                  " is not a number");
+  } else if (const auto colon = text.find(": 1 required");
+             kind == CLI::ExitCodes::ArgumentMismatch && colon != text.npos) {
+    message = cat(text.substr(0, colon), ": a value is missing");
+  } else {
+    message = text;
+    if (!message.empty() && message[0] >= 'A' && message[0] <= 'Z')
+      message[0] = static_cast<char>(message[0] | 0x20);
+  }
   return Error::make(Code::kInvalid, message).hint(cat(who, " --help"));
 }
 

@@ -1,8 +1,13 @@
 // version, info.
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/file.h"
+#include "base/sys.h"
 #include "base/text.h"
 #include "bpf/device_filter.h"
 #include "cgroups/cgroups.h"
@@ -20,6 +25,22 @@ bool has_word(const char* file, std::string_view word) {
   for (char& c : padded)
     if (c == '\n' || c == '\t') c = ' ';
   return padded.find(cat(" ", word, " ")) != std::string::npos;
+}
+
+// Files that only a cgroup below the root has.
+bool groups_have(const std::string& unified, const char* file) {
+  const auto top = sys::openat(AT_FDCWD, unified, O_RDONLY | O_DIRECTORY);
+  if (!top.ok()) return false;
+  const auto names = list_dir(top.value().get());
+  if (!names.ok()) return false;
+  return std::any_of(names.value().begin(), names.value().end(), [&](const std::string& name) {
+    return sys::fstatat(top.value().get(), cat(name, "/", file)).ok();
+  });
+}
+
+bool can_seal() {
+  const auto memory = sys::memfd_create("probe", MFD_ALLOW_SEALING);
+  return memory.ok() && sys::add_seals(memory.value().get(), F_SEAL_WRITE).ok();
 }
 
 bool is_there(const std::string& path) {
@@ -57,13 +78,14 @@ Json cgroups_json(const cgroups::Hierarchies& found) {
 Json features_json(const cgroups::Hierarchies& hierarchies) {
   return {{"seccomp", is_there("/proc/sys/kernel/seccomp/actions_avail")},
           {"deviceFilter", bpf::loaded_device_filters().ok()},
-          {"noNewPrivileges", true},
-          {"sealedPrograms", true},
+          {"noNewPrivileges", ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) >= 0},
+          {"sealedPrograms", can_seal()},
+          {"cgroupKill", groups_have(hierarchies.unified, "cgroup.kill")},
+          {"cgroupFreeze", groups_have(hierarchies.unified, "cgroup.freeze")},
           {"overlay", has_word("/proc/filesystems", "overlay")},
           {"userNamespaces", is_there("/proc/self/ns/user")},
           {"timeNamespaces", is_there("/proc/self/ns/time")},
           {"pressureStall", is_there("/proc/pressure/memory")},
-          {"cgroupFreeze", is_there(cat(hierarchies.unified, "/cgroup.stat"))},
           {"apparmor", is_there("/sys/module/apparmor/parameters/enabled")},
           {"selinux", is_there("/sys/fs/selinux/enforce")}};
 }

@@ -142,6 +142,9 @@ Result<int> list_pods(const Global& global, const ListOptions& options) {
 }
 
 Result<int> inspect(const Global& global, const InspectOptions& options) {
+  if (options.output != "json")
+    return Error::make(Code::kUnsupported,
+                       cat("-o: ", in_quotes(options.output), " is not supported; it is json"));
   const auto pods = TRY(Pods::open(global.places));
   Json found = Json::array();
   for (const auto& text : options.targets) {

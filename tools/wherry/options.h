@@ -42,7 +42,9 @@ struct ListOptions {
   std::vector<std::string> filters, labels;
 };
 
-struct InspectOptions : TargetOptions {};
+struct InspectOptions : TargetOptions {
+  std::string output = "json";
+};
 
 struct LogsOptions : TargetOptions {
   bool follow = false, timestamps = false;
