@@ -2,6 +2,7 @@
 // not the records.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/file.h"
@@ -59,7 +60,11 @@ class Finder {
   std::string pod_of(std::string_view path) const;
   void cgroups_in(const std::string& mount_point, const std::string& hierarchy);
   void process(const std::string& pid);
-  using Programs = std::map<std::uint32_t, std::string>;  // an id and the cgroup that it is on
+  using Programs = std::map<std::uint32_t, std::set<std::string>>;  // the cgroups that it is on
+  struct Stray {
+    std::string pod, why;
+  };
+  std::optional<Stray> stray_program(const std::set<std::string>& groups) const;
   void attached_below(const std::string& path, Programs& programs);
 
   const Places& places_;
@@ -78,7 +83,7 @@ std::string Finder::pod_of(std::string_view path) const {
 
 void Finder::pods() {
   for (const auto& id : known_.recorded)
-    if (known_.alive.count(id) == 0 && known_.ended.count(id) == 0)
+    if (known_.alive.count(id) == 0 && known_.ended.count(id) == 0 && load_pod(places_, id).ok())
       add("pod", id, id, "it has not ended and its shim is gone: its containers may live on");
 }
 
@@ -225,7 +230,7 @@ void Finder::attached_below(const std::string& path, Programs& programs) {
   if (!top.ok()) return;
   const auto ask = [&](int group, const std::string& where) {
     if (const auto filters = bpf::query_device_filters(group); filters.ok())
-      for (const auto& filter : filters.value()) programs.emplace(filter.id, where);
+      for (const auto& filter : filters.value()) programs[filter.id].insert(where);
   };
   ask(top.value().get(), "/");
   walk_tree(top.value().get(),
@@ -239,26 +244,40 @@ void Finder::attached_below(const std::string& path, Programs& programs) {
       .ignore("a group that goes away in between has no program any more");
 }
 
+// Nothing when somebody accounts for the program.
+std::optional<Finder::Stray> Finder::stray_program(const std::set<std::string>& groups) const {
+  if (groups.empty()) return Stray{"", "a device filter that is attached to no cgroup"};
+  const auto parent = cat(places_.cgroup_parent.substr(1), "/");
+  for (const auto& path : groups) {
+    if (path.compare(0, parent.size(), parent) != 0) continue;
+    const auto rest = path.substr(parent.size());
+    auto id = rest.substr(0, rest.find('/'));
+    if (known_.alive.count(id) == 0)
+      return Stray{std::move(id), cat("a device filter on '/", path, "', of no living pod")};
+  }
+  return {};
+}
+
 // A program outlives its cgroup for a moment: the kernel lets go of it after a grace period. Only
 // what stays is a leak.
 Result<> Finder::programs() {
   const auto unified = TRY(cgroups::discover()).unified;
   const auto deadline = Deadline::in(kLateWait);
-  std::set<std::uint32_t> stray;
+  std::map<std::uint32_t, Stray> stray;
   for (bool first = true; first || (!stray.empty() && !deadline.expired()); first = false) {
     if (!first) ::poll(nullptr, 0, kLateNap);
     const auto loaded = bpf::loaded_device_filters();
     if (!loaded.ok())
       return {};  // not permitted to look: nothing is said rather than something wrong
-    std::set<std::uint32_t> attached;
+    Programs attached;
     attached_below(unified, attached);
-    std::set<std::uint32_t> now;
+    std::map<std::uint32_t, Stray> now;
     for (const auto id : loaded.value())
-      if (attached.count(id) == 0 && (first || stray.count(id) != 0)) now.insert(id);
+      if (auto found = stray_program(attached[id]); found && (first || stray.count(id) != 0))
+        now.emplace(id, std::move(*found));
     stray = std::move(now);
   }
-  for (const auto id : stray)
-    add("bpf", cat("program ", id), "", "a device filter that is attached to no cgroup");
+  for (const auto& [id, one] : stray) add("bpf", cat("program ", id), one.pod, one.why);
   return {};
 }
 
