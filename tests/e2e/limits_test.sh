@@ -29,7 +29,7 @@ check killed_is_no_oom false "$(field eater .oomKilled)"
 # A child is killed, process 1 lives on and ends well.
 timeout 60 "$W" run -d --name parent --memory 32m $image \
   sh -c "sh -c '$eater'; echo \"child \$?\"; while ! [ -e /end ]; do sleep 0.1; done; exit 4" >/dev/null
-until_true 20 sh -c "$W logs parent | grep -q child"
+until_true 90 sh -c "$W logs parent | grep -q child"
 check child_killed 'child 137' "$("$W" logs parent 2>/dev/null)"
 check parent_runs Running "$(field parent .phase)"
 "$W" exec parent touch /end </dev/null

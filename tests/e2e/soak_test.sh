@@ -154,7 +154,7 @@ lost=$(timeout 30 "$W" run -d --name lost $image sleep 1000)
 keeper=$("$W" inspect lost | jq .keeperPid) worker=$("$W" inspect lost | jq .shimPid)
 kill -STOP "$keeper"; kill -9 "$worker" "$keeper"
 lost_process=$(cat "$unified/$base/$lost/main/cgroup.procs" | head -n 1)
-plant pod "$lost"; plant process "pid $lost_process"
+plant pod "$lost"; plant bpf "program $(bpftool -j cgroup show "$unified/$base/$lost/main" | jq '.[0].id')"; plant process "pid $lost_process"
 
 # What is not ours, and looks a little like it
 foreign=()
