@@ -20,8 +20,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 12);
 
-constexpr std::array<std::string_view, 4> kStepNames = {"console", "ready", "recorded",
-                                                        "failed"};
+constexpr std::array<std::string_view, 4> kStepNames = {"console", "ready", "recorded", "failed"};
 constexpr std::array<std::string_view, 23> kWhereNames = {"join namespaces",
                                                           "session",
                                                           "place in cgroups",
@@ -141,10 +140,12 @@ Result<Message> Channel::receive(Deadline deadline) const {
 
 Result<> Sequence::accept(Step step) {
   const bool at_start = at_ == Step::kFailed;
-  const bool right = (step == Step::kConsole && at_start && terminal_ == Terminal::kYes) ||
-                     (step == Step::kReady && (terminal_ == Terminal::kYes ? at_ == Step::kConsole : at_start)) ||
-                     (step == Step::kRecorded && at_ == Step::kReady);
-  if (!right) return Error::make(Code::kProtocol, cat("message '", to_string(step), "' out of its turn"));
+  const bool right =
+      (step == Step::kConsole && at_start && terminal_ == Terminal::kYes) ||
+      (step == Step::kReady && (terminal_ == Terminal::kYes ? at_ == Step::kConsole : at_start)) ||
+      (step == Step::kRecorded && at_ == Step::kReady);
+  if (!right)
+    return Error::make(Code::kProtocol, cat("message '", to_string(step), "' out of its turn"));
   at_ = step;
   return {};
 }

