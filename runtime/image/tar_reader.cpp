@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
 
@@ -63,10 +64,22 @@ struct TarReader::State {
   std::vector<char> buffer = std::vector<char>(std::size_t{1} << 17);
   std::uint64_t expanded = 0, entries = 0, file_bytes = 0;
   std::uint64_t zeros_at_end = 0;
+  bool filled = false;           // the last block
   std::optional<Error> failure;  // of the first reader, met within the second's callback
 
   Result<std::string_view> pull();
+  // What the last block lacks, once: umoci ends an archive with the last byte of the last file. The
+  // archive stays as complete as its diff id or its end mark say, which these zeros do not count
+  // for.
+  std::string_view rest_of_block();
 };
+
+std::string_view TarReader::State::rest_of_block() {
+  static constexpr std::array<char, 512> kZeros{};
+  const auto over = expanded % kZeros.size();
+  if (over == 0 || std::exchange(filled, true)) return {};
+  return {kZeros.data(), kZeros.size() - over};
+}
 
 Result<std::string_view> TarReader::State::pull() {
   const la_ssize_t got = ::archive_read_data(raw.get(), buffer.data(), buffer.size());
@@ -125,6 +138,7 @@ Result<TarReader> TarReader::open(int fd, const std::string& subject, const TarL
       ::archive_set_error(a, EIO, "unreadable stream");
       return -1;
     }
+    if (bytes->empty()) bytes = own.rest_of_block();
     *into = bytes->data();
     return static_cast<la_ssize_t>(bytes->size());
   };
