@@ -189,7 +189,7 @@ check_has exec_tty_size 'SIZE OK' "$out"
 check_has exec_tty_resize 'RESIZE OK' "$out"
 check_has exec_tty_status 'STATUS 6' "$out"
 "$W" rm -f term >/dev/null
-check script_tty $'/dev/pts/0\r' "$(script -qec "$W run --rm -it $image tty" /dev/null </dev/null)"
+check_has script_tty /dev/pts/0 "$(script -qec "$W run --rm -it $image tty" /dev/null </dev/null)"
 
 # ---- manifests
 check_status pod_check 0 "$W" pod check -f "$top/examples/hello-pod.yaml"
@@ -256,7 +256,8 @@ check info_paths "$work/root" "$("$W" info -o json | jq -r .paths.root)"
 check_has info_table 'kernel: ' "$("$W" info)"
 check root_flag "$work/elsewhere" "$("$W" --root "$work/elsewhere" info -o json | jq -r .paths.root)"
 check_status log_level 125 "$W" --log-level loud ps
-check_status pipe_closed 141 bash -c "set -o pipefail; $W info --help >/dev/full; exit 141"
+check_status stdout_full 125 bash -c "$W version >/dev/full"
+check_has stdout_full_text 'No space left' "$(cat "$work/err")"
 
 # ---- text of a container's choice does not steer the terminal
 "$W" run -d --name evil -l "x=$(printf '\033[31m\302\233')" $image true >/dev/null 2>&1
