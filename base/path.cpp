@@ -24,7 +24,8 @@ Result<UniqueFd> step_into(int rootfd, int parent, const std::string& name,
       return std::move(made).error();
     return sys::openat2(parent, name, kDir | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
   }
-  if (plain.error().sys_errno() != ELOOP) return plain;
+  // ELOOP from RESOLVE_NO_SYMLINKS, ENOTDIR from O_DIRECTORY with O_NOFOLLOW: both may be a link.
+  if (plain.error().sys_errno() != ELOOP && plain.error().sys_errno() != ENOTDIR) return plain;
   return open_in_root(rootfd, walked, kDir);
 }
 
