@@ -22,6 +22,8 @@ static_assert(sizeof(PidfdInfo) == 64);
 constexpr std::uint64_t kInfoExit = 1U << 3;
 constexpr unsigned long kPidfdGetInfo = _IOWR(0xFF, 11, PidfdInfo);
 
+constexpr auto kReapedWithin = Millis{500};
+
 }  // namespace
 
 std::optional<int> wait_status_of(int pidfd) {
@@ -29,6 +31,8 @@ std::optional<int> wait_status_of(int pidfd) {
     const int status = info.value()->si_status;
     return info.value()->si_code == CLD_EXITED ? status << 8 : status;
   }
+  // Somebody else's child: the kernel tells its exit once it has been reaped, which POLLHUP says.
+  sys::poll_one(pidfd, 0, Deadline::in(kReapedWithin)).ignore("then the exit is not known");
   PidfdInfo info;
   info.mask = kInfoExit;
   if (::ioctl(pidfd, kPidfdGetInfo, &info) < 0 || (info.mask & kInfoExit) == 0) return std::nullopt;
