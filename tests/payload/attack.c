@@ -198,7 +198,7 @@ static int attack_bomb(void) {
   signal(SIGTERM, SIG_IGN);
   signal(SIGCHLD, SIG_IGN);
   for (;;)
-    if (fork() < 0) usleep(20000);
+    if (fork() < 0) usleep(200000);
 }
 
 int main(int argc, char** argv) {
