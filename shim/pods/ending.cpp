@@ -89,6 +89,22 @@ Result<> destroy_remains(const Places& places, const std::string& id, Deadline d
   return place.value().remove(deadline);
 }
 
+Result<std::vector<std::string>> still_running(const Places& places, const std::string& id) {
+  std::vector<std::string> out;
+  const auto state = open_state(places, id);
+  if (!state.ok()) return out;
+  const auto containers = open_dir_at(state.value().get(), kContainersDir);
+  if (!containers.ok()) return out;
+  for (const auto& name : TRY(list_dir(containers.value().get()))) {
+    const auto dir = open_dir_at(containers.value().get(), name);
+    if (!dir.ok()) continue;
+    const auto record = container::load_record(dir.value().get());
+    if (record.ok() && open_pidfd(record.value().init).ok())
+      out.push_back(cat("'", name, "' (pid ", record.value().init.pid, ")"));
+  }
+  return out;
+}
+
 Result<> mark_ended(const Places& places, const PodView& view) {
   PodStatus status = view.status;
   if (status.phase == "Succeeded" || status.phase == "Failed") return {};

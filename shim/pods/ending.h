@@ -1,5 +1,8 @@
 // Ending a pod from outside, whether or not its keeper and worker live.
 #pragma once
+#include <string>
+#include <vector>
+
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/result.h"
@@ -15,6 +18,8 @@ Result<> kill_everything(const Places& places, const std::string& id, Deadline d
 // Of a pod that nobody keeps: its containers, record by record, and its cgroups. kBusy when
 // somebody does keep it.
 Result<> destroy_remains(const Places& places, const std::string& id, Deadline deadline);
+// The containers of a pod that nobody keeps whose init lives all the same: "'web' (pid 12)".
+Result<std::vector<std::string>> still_running(const Places& places, const std::string& id);
 // After destroy_remains() of a pod that had not ended: it has now, and nobody can tell how.
 Result<> mark_ended(const Places& places, const PodView& view);
 // All of it, in whatever state: after it nothing of the pod is left. Idempotent.

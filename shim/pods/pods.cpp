@@ -57,6 +57,16 @@ Result<> check_places(const Places& places) {
   return {};
 }
 
+// Others may not even pass through: below are the files of images, set-user-ID ones among them, and
+// the sockets (CVE-2021-41103, CVE-2024-25621).
+Result<> open_secret_dir(const std::string& path) {
+  const auto dir = TRY(open_private_dir(path));
+  const auto st = TRY(sys::fstat(dir.get(), path));
+  if ((st.st_mode & 0077) == 0) return {};
+  return Error::make(Code::kDenied, cat("'", path, "' is open to others"))
+      .hint(cat("chmod 0700 ", path));
+}
+
 void complete(pod::Pod& pod) {
   if (pod.id.empty()) pod.id = random_hex(kIdBytes);
   if (pod.created.empty()) pod.created = rfc3339_now();
@@ -107,8 +117,8 @@ void tell_removed(const Places& places, const pod::Pod& pod) {
 
 Result<Pods> Pods::open(Places places) {
   TRY(check_places(places));
-  static_cast<void>(TRY_CTX(open_private_dir(places.root), "store"));
-  static_cast<void>(TRY_CTX(open_private_dir(places.state), "state"));
+  TRY_CTX(open_secret_dir(places.root), "store");
+  TRY_CTX(open_secret_dir(places.state), "state");
   return Pods{std::move(places)};
 }
 
@@ -345,6 +355,12 @@ Result<> Pods::remove(const Target& target, Force force, Deadline deadline) {
                        cat("pod '", view.status.name, "' is ",
                            view.status.phase == "Running" ? "running" : "not stopped"))
         .hint(cat("wherry stop ", view.status.name, ", or rm -f"));
+  if (!view.alive && force == Force::kNo)
+    if (const auto running = TRY(still_running(places_, target.pod_id)); !running.empty())
+      return Error::make(Code::kState,
+                         cat("pod '", view.status.name, "' has lost its shim and container ",
+                             running.front(), " still runs"))
+          .hint(cat("wherry rm -f ", view.status.name));
   if (view.alive) {
     // The worker first: it ends what it can in good order. One that does not answer is killed with
     // all the rest.

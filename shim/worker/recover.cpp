@@ -62,6 +62,8 @@ Result<> Supervisor::recover_container(const pod::ContainerView& view) {
 // ended, and on Linux 6.15 and later how.
 void Supervisor::watch_without_keeper() {
   LOG(kError, "the keeper is gone; exits may stay unknown from here on");
+  keeper_gone_ = true;
+  write_status();
   for (const auto& [name, live] : engine_.all())
     if (!live.exited && live.pidfd) watch_init(live);
   execs_.watch_without_keeper();

@@ -97,6 +97,7 @@ class Supervisor {
   std::deque<pod::Event> events_;
   std::vector<pod::Action> resumed_;
   bool fresh_ = false, working_ = false, ended_ = false, removed_ = false, answered_ = false;
+  bool keeper_gone_ = false;  // the pod lives on, and is not what was asked for any more
   std::map<std::string, Notes> notes_;
   std::map<std::pair<std::string, pod::Timer>, EventLoop::TimerId> timers_;
   std::optional<Error> first_failure_;

@@ -9,7 +9,7 @@
 namespace wherry::shim {
 
 std::string Supervisor::sandbox() const {
-  return ended_ ? "NOTREADY" : "READY";
+  return ended_ || keeper_gone_ ? "NOTREADY" : "READY";
 }
 
 ContainerStatus Supervisor::status_of(const pod::ContainerView& view) const {
@@ -52,9 +52,10 @@ PodStatus Supervisor::status() const {
   status.phase = pod::to_string(machine_.phase());
   status.sandbox = sandbox();
   status.reason = machine_.why();
-  status.keeper_pid = ended_ ? 0 : shims_.keeper.pid;
+  status.keeper_pid = ended_ || keeper_gone_ ? 0 : shims_.keeper.pid;
   status.shim_pid = ended_ ? 0 : shims_.worker.pid;
-  status.ready = machine_.ready();
+  status.ready = machine_.ready() && !keeper_gone_;
+  if (keeper_gone_ && !ended_) status.reason = "its keeper is gone";
   if (machine_.finished()) status.exit_code = machine_.exit_code();
   for (const auto& view : machine_.containers()) {
     status.containers.push_back(status_of(view));

@@ -59,7 +59,7 @@ def pid_of(name):
 def exec_races_exit(rounds, namespaces, kind):
     problems, refused = [], 0
     for number in range(rounds):
-        path = bundle('race', config(['/bin/usleep', str(random.randrange(60000))], namespaces))
+        path = bundle('race', config(['/bin/usleep', str(random.randrange(300000))], namespaces))
         code, text = oci('run', '-d', '-b', path, 'race')
         if code != 0:
             problems.append(f'run: {text}')
