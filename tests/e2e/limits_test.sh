@@ -14,10 +14,10 @@ group() {
   echo "$top$WHERRY_CGROUP_PARENT/$id"
 }
 field() { "$W" inspect "$1" | jq -r "$2"; }
-eater='x=$(head -c 200000000 /dev/zero | tr "\0" x); echo ${#x}'
+eater='dd if=/dev/zero of=/dev/null bs=200M count=1'  # one buffer, and all of it is written to
 
 # ---- memory
-check_status memory_eater_137 137 timeout 60 "$W" run --name eater --memory 32m $image sh -c "$eater; exit \$?"
+check_status memory_eater_137 137 timeout 60 "$W" run --name eater --memory 32m $image $eater
 check memory_eater_status 'Failed true 137 9 OOMKilled' \
   "$(field eater '"\(.phase) \(.oomKilled) \(.exitCode) \(.containers[0].signal) \(.containers[0].reason)"')"
 check_status memory_eater_rm 0 "$W" rm eater
@@ -28,7 +28,7 @@ check killed_is_no_oom false "$(field eater .oomKilled)"
 "$W" rm eater >/dev/null
 # A child is killed, process 1 lives on and ends well.
 timeout 60 "$W" run -d --name parent --memory 32m $image \
-  sh -c "sh -c '$eater'; echo \"child \$?\"; while ! [ -e /end ]; do sleep 0.1; done; exit 4" >/dev/null
+  sh -c "$eater 2>/dev/null; echo \"child \$?\"; while ! [ -e /end ]; do sleep 0.1; done; exit 4" >/dev/null
 until_true 90 sh -c "$W logs parent | grep -q child"
 check child_killed 'child 137' "$("$W" logs parent 2>/dev/null)"
 check parent_runs Running "$(field parent .phase)"
@@ -75,7 +75,7 @@ spec:
   containers:
     - name: main
       image: $image
-      command: [sh, -c, 'while ! [ -e /go ]; do sleep 0.1; done; /attack bomb & sleep 0.5']
+      command: [sh, -c, 'while ! [ -e /go ]; do sleep 0.1; done; /attack bomb & exec sleep 1000']
       volumeMounts: [{name: attack, mountPath: /attack, readOnly: true}]
 YAML
 if timeout 30 "$W" pod run -f "$work/bomb.yaml" >/dev/null 2>"$work/err"; then
@@ -92,8 +92,8 @@ fi
 # Others' work on this machine must not take the share away: the parent of all pods here gets a weight that
 # only a limit holds back.
 heavier() {
-  echo 262144 >/sys/fs/cgroup/cpu"$WHERRY_CGROUP_PARENT"/cpu.shares 2>/dev/null ||
-    echo 10000 >/sys/fs/cgroup"$WHERRY_CGROUP_PARENT"/cpu.weight 2>/dev/null
+  if [[ -d /sys/fs/cgroup/cpu ]]; then echo 262144 >/sys/fs/cgroup/cpu"$WHERRY_CGROUP_PARENT"/cpu.shares
+  else echo 10000 >/sys/fs/cgroup"$WHERRY_CGROUP_PARENT"/cpu.weight; fi
 }
 usage() { awk '$1 == "usage_usec" {print $2}' "$unified$WHERRY_CGROUP_PARENT/$1/main/cpu.stat"; }
 microseconds() { local t=${EPOCHREALTIME/[.,]/}; echo "$t"; }

@@ -53,7 +53,7 @@ expect oci_nothing_left '' "$(find /sys/fs/cgroup -path '*wherry-v2/*'; oci list
 
 # The whole road: what the same scripts say on the hybrid host. Emulation is slow, and a little unfair.
 step limits
-WHERRY_CPU_MARGIN=20 WHERRY_BOMB_MS=8000 timeout 150 "$top/tests/e2e/limits_test.sh"
+WHERRY_CPU_MARGIN=20 WHERRY_BOMB_MS=8000 timeout 200 "$top/tests/e2e/limits_test.sh"
 step soak
-WHERRY_SOAK_PODS=${WHERRY_VM_PODS:-9} WHERRY_SOAK_AT_ONCE=6 timeout 150 "$top/tests/e2e/soak_test.sh"
+WHERRY_SOAK_PODS=${WHERRY_VM_PODS:-6} WHERRY_SOAK_AT_ONCE=4 timeout 200 "$top/tests/e2e/soak_test.sh"
 step end

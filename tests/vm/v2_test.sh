@@ -16,7 +16,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/wherry-v2.XXXXXX"); trap 'rm -rf "$work"' EXIT
 gcc -O1 -static -o "$work/attack" "$top/tests/payload/attack.c" || { echo "FAIL v2: attack.c does not build"; exit 1; }
 
 cd "$top" || exit 1
-"$vmrun" --mem 1536 --timeout "${WHERRY_VM_SECONDS:-420}" --env WHERRY_BIN="$(realpath "$WHERRY_BIN")" --env WHERRY_LONG \
+"$vmrun" --mem 1536 --timeout "${WHERRY_VM_SECONDS:-540}" --env WHERRY_BIN="$(realpath "$WHERRY_BIN")" --env WHERRY_LONG \
   --env WHERRY_TEST_IMAGE="$work/image" --env WHERRY_PAYLOAD="$work/attack" -- tests/vm/guest.sh >"$work/out" 2>"$work/err"
 rc=$?
 grep -E '^(PASS|FAIL|SKIP) ' "$work/out" | sed 's/^\([A-Z]*\) /\1 v2./'
