@@ -38,8 +38,11 @@ Result<Context> make_context(KeeperLink keeper) {
   context.state_dir = TRY(need(context.keeper, kStateFd));
   context.root_dir = TRY(need(context.keeper, kRootFd));
   log_to(context.state_dir.get());
-  const auto plan = TRY(read_file_at(context.state_dir.get(), kPlanFile, kLongestRecord));
-  context.plan = TRY(boot_plan_from_json(TRY(parse_json(plan, kPlanFile))));
+  auto plan = read_file_at(context.state_dir.get(), kPlanFile, kLongestRecord);
+  // A client took the whole pod away, and the worker before us with it: nothing is left to keep.
+  if (!plan.ok() && plan.error().code() == Code::kNotFound && context.keeper.runs() > 1)
+    context.keeper.bye();
+  context.plan = TRY(boot_plan_from_json(TRY(parse_json(TRY(std::move(plan)), kPlanFile))));
   return context;
 }
 
