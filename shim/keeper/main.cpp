@@ -29,6 +29,7 @@ constexpr std::int64_t kShortLife =
     10'000 * kNsPerMs;  // a worker that lived longer starts the back-off anew
 constexpr std::int64_t kFirstDelay = 100 * kNsPerMs;
 constexpr std::int64_t kLongestDelay = 5'000 * kNsPerMs;
+constexpr int kVainRuns = 3;  // of workers of which none has ever said a word
 
 Descriptors descriptors;
 Exits exits;
@@ -43,6 +44,7 @@ struct Worker {
   pid_t pid = -1;  // -1: none runs
   int socket = -1;
   bool said_bye = false;
+  bool ever_heard = false;      // by any of them
   std::size_t handed_over = 0;  // how many descriptors it has got
   bool told_ready = false;
   int runs = 0;
@@ -159,6 +161,7 @@ void obey(Worker& worker, const Message& message, int fd) {
     if (fd >= 0) ::close(fd);
     return;
   }
+  worker.ever_heard = true;
   if (message.kind == Kind::kStore && fd >= 0) {
     descriptors.store(message.name, fd);
     return;
@@ -257,6 +260,9 @@ int keep(char** arguments) {
   Worker worker;
   while (true) {
     if (worker.pid < 0 && worker.said_bye) return 0;
+    // Each container begins with a descriptor to keep. So there is none, the program cannot run,
+    // and the starter, which waits for our end of its pipe, takes the pod back.
+    if (worker.pid < 0 && !worker.ever_heard && worker.runs >= kVainRuns) return 1;
     if (worker.pid < 0 && now(CLOCK_BOOTTIME) >= worker.start_at) {
       start_worker(worker, arguments);
       if (worker.pid < 0) bury_worker(worker);  // no process to be had: later

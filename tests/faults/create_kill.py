@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-from bundles import NAMESPACES, bundle, command, config, environment, left_over, marked, oci
+from bundles import NAMESPACES, bundle, command, config, environment, left_over, oci
 from pods import LONG, check
 
 SEED = int(os.environ.get('WHERRY_SEED', random.randrange(1 << 30)))

@@ -59,6 +59,12 @@ check_status hung_shim_inspect 0 timeout 5 "$W" shim inspect w
 check_status hung_logs 0 timeout 5 "$W" logs w
 removed_whole w hung
 
+# ---- A worker that cannot run: an error, soon, and nothing stays
+cp "$bin"/wherry "$bin"/wherry-keep "$work/"
+head -c 200000 "$bin/wherry-shim" >"$work/wherry-shim"; chmod +x "$work/wherry-shim"
+check_status broken_worker_told 125 timeout 10 "$work/wherry" run -d --name broken $image true
+check broken_worker_nothing_left '' "$(leftovers)"
+
 # ---- SEC-60: no abstract socket, also where a container shares the host's network namespace
 start s
 "$W" run -d --name hostnet --network host $image sleep 1000 >/dev/null

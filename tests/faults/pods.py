@@ -1,11 +1,9 @@
 # What the fault tests share: pods started through `wherry`, and looked at without it, through files and /proc.
-import glob
 import json
 import os
 import re
 import signal
 import subprocess
-import sys
 import time
 
 IMAGE = 'localhost/hello:latest'

@@ -1,5 +1,4 @@
 # Races and wrong states of containers, a test each, named after its row of the requirements.
-import ctypes
 import json
 import os
 import random
@@ -11,7 +10,7 @@ import time
 
 import bundles
 from bundles import NAMESPACES, STATE, WORK, bundle, command, config, environment, left_over, marked, oci
-from pods import IMAGE, LONG, ROOT, WHERRY, Pod, check, children, failed, passed, stat_of, until, wherry
+from pods import IMAGE, LONG, ROOT, WHERRY, Pod, check, children, failed, stat_of, until, wherry
 
 SEED = int(os.environ.get('WHERRY_SEED', random.randrange(1 << 30)))
 HOST_PIDS = tuple(name for name in NAMESPACES if name != 'pid')
