@@ -91,9 +91,9 @@ fi
 # ---- CPU time
 # Others' work on this machine must not take the share away: the parent of all pods here gets a weight that
 # only a limit holds back.
-heavier() {
-  if [[ -d /sys/fs/cgroup/cpu ]]; then echo 262144 >/sys/fs/cgroup/cpu"$WHERRY_CGROUP_PARENT"/cpu.shares
-  else echo 10000 >/sys/fs/cgroup"$WHERRY_CGROUP_PARENT"/cpu.weight; fi
+weight() {  # V1 V2
+  if [[ -d /sys/fs/cgroup/cpu ]]; then echo "$1" >/sys/fs/cgroup/cpu"$WHERRY_CGROUP_PARENT"/cpu.shares
+  else echo "$2" >/sys/fs/cgroup"$WHERRY_CGROUP_PARENT"/cpu.weight; fi
 }
 usage() { awk '$1 == "usage_usec" {print $2}' "$unified$WHERRY_CGROUP_PARENT/$1/main/cpu.stat"; }
 microseconds() { local t=${EPOCHREALTIME/[.,]/}; echo "$t"; }
@@ -112,13 +112,14 @@ between() {  # NAME LEAST MOST GOT
 }
 for cpus in 300 150; do
   id=$(timeout 30 "$W" run -d --name spinner --cpus 0.$cpus $image sh -c "$spin")
-  heavier
+  weight 262144 10000
   between "cpu_share_0.$cpus" $((cpus * (100 - margin) / 100)) $((cpus * (100 + margin) / 100)) "$(share "$id" 4)"
   check_has "cpu_throttled_0.$cpus" nr_throttled "$(grep -h nr_throttled "$(group cpu spinner/main)/cpu.stat" | grep -v ' 0$')"
   "$W" rm -f spinner >/dev/null
 done
+# Nothing holds this one back: on a machine of one CPU it has an ordinary weight, or nothing else would run.
+if (($(nproc) == 1)); then weight 1024 100; fi
 id=$(timeout 30 "$W" run -d --name spinner $image sh -c "$spin")
-heavier
-between cpu_no_limit 600 1050 "$(share "$id" 2)"
+between cpu_no_limit 500 1050 "$(share "$id" 2)"
 "$W" rm -f spinner >/dev/null
 finish
