@@ -43,6 +43,9 @@ Result<> Supervisor::recover_container(const pod::ContainerView& view) {
       events_.push_back(pod::Started{view.name});
       return {};
     case What::kGone:
+      // Its start was asked for, and a process behind the gate ends only by going through it or by
+      // force: a second start would take the true exit for a start that failed.
+      if (view.step == pod::Step::kStarting) events_.push_back(pod::Started{view.name});
       break;
   }
   if (found.exit) {
