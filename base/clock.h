@@ -15,8 +15,8 @@ class Deadline {
  public:
   static Deadline in(Millis from_now);
   static Deadline never();
-  Millis left() const;           // 0 when it has passed
-  int poll_timeout_ms() const;   // for poll(2) and epoll_wait(2): -1 when it never ends
+  Millis left() const;          // 0 when it has passed
+  int poll_timeout_ms() const;  // for poll(2) and epoll_wait(2): -1 when it never ends
   bool expired() const;
   Deadline sooner(Millis from_now) const;  // the earlier of this one and `from_now`
 

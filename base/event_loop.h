@@ -1,5 +1,5 @@
-// One epoll loop for descriptors and timers. No threads, no signal handlers: signals come through a signalfd, children
-// through their pidfds.
+// One epoll loop for descriptors and timers. No threads, no signal handlers: signals come through a
+// signalfd, children through their pidfds.
 #pragma once
 #include <sys/epoll.h>
 
@@ -25,16 +25,18 @@ class EventLoop {
   EventLoop(EventLoop&&) = default;
   EventLoop& operator=(EventLoop&&) = default;
 
-  // Watches a descriptor that the caller owns and must unwatch() before it closes it. A callback may watch and unwatch
-  // anything, itself included. Regular files cannot be watched (EPERM).
+  // Watches a descriptor that the caller owns and must unwatch() before it closes it. A callback
+  // may watch and unwatch anything, itself included. Regular files cannot be watched (EPERM).
   Result<> watch(int fd, std::uint32_t events, OnReady callback);
-  Result<> change(int fd, std::uint32_t events);  // interest 0 is allowed: only errors and hang-ups come then
+  Result<> change(
+      int fd, std::uint32_t events);  // interest 0 is allowed: only errors and hang-ups come then
   void unwatch(int fd);
 
   TimerId after(Millis delay, OnTimer callback);
   void cancel(TimerId timer);  // a fired or unknown one is fine
 
-  // One round: waits for the first descriptor or timer, until `deadline` at the most, and calls back.
+  // One round: waits for the first descriptor or timer, until `deadline` at the most, and calls
+  // back.
   Result<> run_once(Deadline deadline);
   // Rounds until stop() was called.
   Result<> run();

@@ -1,5 +1,6 @@
-// Fault points: places where a test build can be told, by environment variable, to die or to fail. In a release build
-// they are nothing. WHERRY_FAULT="name=kill" or "name=error:ENOSPC", comma separated; "name@3=kill": at its third pass.
+// Fault points: places where a test build can be told, by environment variable, to die or to fail.
+// In a release build they are nothing. WHERRY_FAULT="name=kill" or "name=error:ENOSPC", comma
+// separated; "name@3=kill": at its third pass.
 #pragma once
 #include "base/result.h"
 

@@ -1,5 +1,5 @@
-// JSON documents of our own: records, replies, listings. nlohmann_json stands behind this header only; documents from
-// outside (config.json, requests) are read by yajl in oci/ and shim/.
+// JSON documents of our own: records, replies, listings. nlohmann_json stands behind this header
+// only; documents from outside (config.json, requests) are read by yajl in oci/ and shim/.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;  // keys stay in the order in which they we
 
 // Depth at most 64, duplicate keys refused, valid UTF-8 only; the error says line and column.
 Result<Json> parse_json(std::string_view text, std::string_view what);
-std::string dump_json(const Json& value);         // one line; bytes that are not UTF-8 become U+FFFD
+std::string dump_json(const Json& value);  // one line; bytes that are not UTF-8 become U+FFFD
 std::string dump_json_pretty(const Json& value);  // indented by 2, with a line end
 
 // A member of an object, or an error that names it: typed access without exceptions.
@@ -24,7 +24,7 @@ std::string json_string_or(const Json& object, const char* key, std::string fall
 std::int64_t json_int_or(const Json& object, const char* key, std::int64_t fallback);
 bool json_bool_or(const Json& object, const char* key, bool fallback);
 
-Json error_to_json(const Error& error);            // {code, message, step, syscall, path, errno, hint}
+Json error_to_json(const Error& error);  // {code, message, step, syscall, path, errno, hint}
 Error error_from_json(const Json& value);
 
 }  // namespace wherry

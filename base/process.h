@@ -20,25 +20,28 @@ struct ProcessIdentity {
   std::string boot_id;            // /proc/sys/kernel/random/boot_id
 };
 Result<std::string> boot_id();
-Result<ProcessIdentity> identify(pid_t pid);              // kNotFound when there is none; a zombie is identified
-Result<UniqueFd> open_pidfd(const ProcessIdentity& who);  // kNotFound if it is gone, a zombie, or another one
-Result<char> process_state(pid_t pid);                    // 'R', 'S', 'D', 'Z', ... (proc(5))
+Result<ProcessIdentity> identify(
+    pid_t pid);  // kNotFound when there is none; a zombie is identified
+Result<UniqueFd> open_pidfd(
+    const ProcessIdentity& who);        // kNotFound if it is gone, a zombie, or another one
+Result<char> process_state(pid_t pid);  // 'R', 'S', 'D', 'Z', ... (proc(5))
 bool single_threaded();
 
 struct CloneArgs {
-  std::uint64_t flags = 0;           // CLONE_NEW* and CLONE_PARENT; CLONE_PIDFD and SIGCHLD are added
-  int cgroup_fd = -1;                // v2 directory to be born in (CLONE_INTO_CGROUP, Linux 5.7)
+  std::uint64_t flags = 0;  // CLONE_NEW* and CLONE_PARENT; CLONE_PIDFD and SIGCHLD are added
+  int cgroup_fd = -1;       // v2 directory to be born in (CLONE_INTO_CGROUP, Linux 5.7)
 };
 struct Cloned {
-  pid_t pid = 0;  // 0: this is the child
-  UniqueFd pidfd; // in the parent
+  pid_t pid = 0;   // 0: this is the child
+  UniqueFd pidfd;  // in the parent
 };
-// The only place where the project makes a process. The caller must be single-threaded. The child must end in a
+// The only place where the project makes a process. The caller must be single-threaded. The child
+// must end in a
 // [[noreturn]] function: it owns a copy of everything, including the caller's buffers.
 Result<Cloned> clone_process(const CloneArgs& args);
 
-// A helper program of the host's, run to its end: fixed environment, descriptors 0-2 only, own process group, killed at
-// the deadline. Output over `output_limit` bytes is discarded.
+// A helper program of the host's, run to its end: fixed environment, descriptors 0-2 only, own
+// process group, killed at the deadline. Output over `output_limit` bytes is discarded.
 struct Command {
   std::vector<std::string> argv;  // argv[0] is a path
   std::vector<std::string> env;

@@ -25,15 +25,16 @@ enum class Code : std::uint8_t {
   kTimeout,      // the deadline passed
   kProtocol,     // the peer broke the rules of the conversation
 };
-std::string_view to_string(Code code);           // "invalid", "not_found", ...
-Code code_from_string(std::string_view text);    // kSystem for an unknown word
+std::string_view to_string(Code code);         // "invalid", "not_found", ...
+Code code_from_string(std::string_view text);  // kSystem for an unknown word
 
 struct Site {
   const char* file;
   int line;
 };
 
-// A failure, outermost context first: "create container 'web': mount '/proc': openat2 'proc': Not a directory".
+// A failure, outermost context first: "create container 'web': mount '/proc': openat2 'proc': Not a
+// directory".
 class [[nodiscard]] Error {
  public:
   // From the errno of the call just made: "openat2 'etc/passwd': Permission denied".
@@ -46,14 +47,15 @@ class [[nodiscard]] Error {
 
   Error&& context(std::string_view outer) &&;    // "outer: inner"
   Error&& hint(std::string_view what_to_do) &&;  // kept apart from the message; the innermost stays
-  Error&& step(std::string_view name) &&;        // the step of a sequence that failed; the innermost stays
-  Error&& code(Code code) &&;                    // replaces the code derived from errno
+  Error&& step(
+      std::string_view name) &&;  // the step of a sequence that failed; the innermost stays
+  Error&& code(Code code) &&;     // replaces the code derived from errno
 
   Code code() const { return body_->code; }
   int sys_errno() const { return body_->err; }  // 0 when no system call failed
   const std::string& message() const { return body_->message; }
-  const std::string& syscall() const { return body_->call; }     // empty when none failed
-  const std::string& object() const { return body_->object; }    // what the call was made on
+  const std::string& syscall() const { return body_->call; }   // empty when none failed
+  const std::string& object() const { return body_->object; }  // what the call was made on
   const std::string& step() const { return body_->step; }
   const std::string& hint() const { return body_->hint; }
   Site site() const { return body_->site; }
@@ -74,13 +76,11 @@ class [[nodiscard]] Result {
   using Value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
  public:
-  Result()
-    requires std::is_void_v<T>
-      : state_{std::in_place_index<0>} {}
+  Result() requires std::is_void_v<T> : state_{std::in_place_index<0>} {}
   template <class U = Value>
-    requires(std::constructible_from<Value, U> && !std::same_as<std::remove_cvref_t<U>, Result> &&
-             !std::same_as<std::remove_cvref_t<U>, Error>)
-  Result(U&& value) : state_{std::in_place_index<0>, std::forward<U>(value)} {}
+  requires(std::constructible_from<Value, U> && !std::same_as<std::remove_cvref_t<U>, Result> &&
+           !std::same_as<std::remove_cvref_t<U>, Error>) Result(U&& value)
+      : state_{std::in_place_index<0>, std::forward<U>(value)} {}
   Result(Error error) : state_{std::in_place_index<1>, std::move(error)} {}
 
   bool ok() const { return state_.index() == 0; }
@@ -104,16 +104,18 @@ class [[nodiscard]] Result {
 
 }  // namespace wherry
 
-// Value of a Result, or return its Error from the enclosing function. The name inside is made unique, so that a
-// TRY may stand within another under -Wshadow. Not as a later element of a braced list ({a, TRY(b)}): g++ 12 does not
-// destroy the elements before it when it returns from there (tools/dev/lint looks for that).
+// Value of a Result, or return its Error from the enclosing function. The name inside is made
+// unique, so that a TRY may stand within another under -Wshadow. Not as a later element of a braced
+// list ({a, TRY(b)}): g++ 12 does not destroy the elements before it when it returns from there
+// (tools/dev/lint looks for that).
 #define WHERRY_CONCAT2(a, b) a##b
 #define WHERRY_CONCAT(a, b) WHERRY_CONCAT2(a, b)
-#define WHERRY_TRY_IMPL(name, expr, on_error)           \
-  __extension__({                                        \
-    auto&& name = (expr);                                \
-    if (!name.ok()) [[unlikely]] return on_error;        \
-    std::move(name).value();                             \
+#define WHERRY_TRY_IMPL(name, expr, on_error) \
+  __extension__({                             \
+    auto&& name = (expr);                     \
+    if (!name.ok()) [[unlikely]]              \
+      return on_error;                        \
+    std::move(name).value();                  \
   })
 #define WHERRY_TRY(name, expr) WHERRY_TRY_IMPL(name, expr, std::move(name).error())
 #define TRY(expr) WHERRY_TRY(WHERRY_CONCAT(wherry_try_, __COUNTER__), expr)

@@ -44,8 +44,9 @@ struct Plan {
   std::vector<Join> joins;
   bool new_network = false;           // its loopback is to be brought up
   bool new_cgroup_namespace = false;  // made after placement
-  // `tasks` files of the v1 hierarchies (hybrid): the child moves itself, which takes no lock (Linux 5.5), where a move
-  // by its creator waits 10 ms for an RCU grace period (measured on 6.18).
+  // `tasks` files of the v1 hierarchies (hybrid): the child moves itself, which takes no lock
+  // (Linux 5.5), where a move by its creator waits 10 ms for an RCU grace period (measured
+  // on 6.18).
   std::vector<UniqueFd> placement;
   std::optional<RootPlan> root;
   std::string hostname, domainname;

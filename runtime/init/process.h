@@ -7,12 +7,13 @@
 
 namespace wherry::init {
 
-// Before anything is joined: of the creator's descriptors only those that the plan names stay open (SEC-02).
+// Before anything is joined: of the creator's descriptors only those that the plan names stay open
+// (SEC-02).
 Result<> keep_only_planned(const Plan& plan, int channel);
 Result<> make_dirs(int root, const std::string& path);
 Result<> new_session();                // setsid, signal mask and dispositions as at boot
 Result<> set_names(const Plan& plan);  // hostname and domainname
-Result<> bring_up_loopback();                // in a new network namespace
+Result<> bring_up_loopback();          // in a new network namespace
 Result<> set_sysctls(
     const Plan& plan);  // through a procfs of our own that nothing is mounted on (CVE-2025-52881)
 Result<> set_limits(const Plan& plan);  // rlimits and oom_score_adj
