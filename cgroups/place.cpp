@@ -118,12 +118,14 @@ Result<std::string> Place::read(const std::string& controller, const std::string
 }
 
 Result<> Place::remove(Deadline deadline) const {
-  // v2 first: while it is there, its processes can be told. The v1 parts have the same ones.
-  Result<> first = remove_tree_of(unified_.parent.get(), name_, name_of(unified_), deadline);
+  // v2 last: open() goes by it, so whoever is killed in here leaves what the next one finds.
+  Result<> first;
   for (const auto& directory : v1_) {
     auto removed = remove_tree_of(directory.parent.get(), name_, name_of(directory), deadline);
     if (first.ok()) first = std::move(removed);
   }
+  auto removed = remove_tree_of(unified_.parent.get(), name_, name_of(unified_), deadline);
+  if (first.ok()) first = std::move(removed);
   return first;
 }
 

@@ -326,6 +326,12 @@ TEST_F(PlaceTest, RemoveTellsWhoIsLeft) {
   auto place = make({});
   ASSERT_OK(place);
   const auto child = spawn(*place, sleep_forever);
+  // Until the child has placed itself into the v1 hierarchies as well.
+  for (const auto deadline = Deadline::in(Millis{5000});
+       place->needs_placement() && !deadline.expired();)
+    if (const auto procs = place->read("pids", "cgroup.procs");
+        procs.ok() && !procs.value().empty())
+      break;
   auto removed = place->remove(Deadline::in(Millis{20}));
   ASSERT_FALSE(removed.ok());
   EXPECT_EQ(removed.error().code(), Code::kTimeout);
