@@ -52,12 +52,21 @@ TEST_F(PlaceTest, AChildIsBornInAllPartsOfThePlace) {
   ASSERT_OK(place->remove(Deadline::in(Millis{0})));  // again is fine
 }
 
+// A child places itself into the v1 hierarchies some time after spawn() has come back.
+void wait_until_placed(const Place& place) {
+  if (!place.needs_placement()) return;
+  for (const auto deadline = Deadline::in(Millis{5000}); !deadline.expired();)
+    if (const auto procs = place.read("pids", "cgroup.procs"); procs.ok() && !procs.value().empty())
+      return;
+}
+
 TEST_F(PlaceTest, AProcessThatIsThereAlreadyIsMoved) {
   auto place = make({});
   auto other = make({}, "b");
   ASSERT_OK(place);
   ASSERT_OK(other);
   const auto child = spawn(*other, sleep_forever);
+  wait_until_placed(*other);
   ASSERT_OK(place->add_everywhere(child.pid));
   EXPECT_EQ(place->processes().value(), std::vector<pid_t>{child.pid});
   if (is_hybrid()) {
@@ -326,12 +335,7 @@ TEST_F(PlaceTest, RemoveTellsWhoIsLeft) {
   auto place = make({});
   ASSERT_OK(place);
   const auto child = spawn(*place, sleep_forever);
-  // Until the child has placed itself into the v1 hierarchies as well.
-  for (const auto deadline = Deadline::in(Millis{5000});
-       place->needs_placement() && !deadline.expired();)
-    if (const auto procs = place->read("pids", "cgroup.procs");
-        procs.ok() && !procs.value().empty())
-      break;
+  wait_until_placed(*place);
   auto removed = place->remove(Deadline::in(Millis{20}));
   ASSERT_FALSE(removed.ok());
   EXPECT_EQ(removed.error().code(), Code::kTimeout);
