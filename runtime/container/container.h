@@ -29,7 +29,6 @@ struct Record {
   std::map<std::string, std::string> annotations;
   std::string oci_version;
   bool terminal = false;
-  oci::Hooks poststop_hooks;  // only poststart and poststop are kept here
 };
 
 struct CreateOptions {
