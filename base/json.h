@@ -5,11 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/json_fwd.h"
 #include "base/result.h"
 
 namespace wherry {
-
-using Json = nlohmann::ordered_json;  // keys stay in the order in which they were put
 
 // Depth at most 64, duplicate keys refused, valid UTF-8 only; the error says line and column.
 Result<Json> parse_json(std::string_view text, std::string_view what);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "oci/document.h"
 #include "oci/fields.h"

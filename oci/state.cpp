@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "oci/reader.h"
 #include "oci/spec.h"

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "base/result.h"
 #include "runtime/pod/pod.h"
 #include "shim/protocol/pod_status.h"

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/json.h"
 #include "base/path.h"
 #include "base/sys.h"
 #include "base/text.h"

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "base/result.h"
 #include "shim/protocol/rpc.h"
 

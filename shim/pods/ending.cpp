@@ -1,6 +1,7 @@
 #include "shim/pods/ending.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "base/text.h"

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "base/text.h"

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "shim/pods.h"

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/sealed.h"
 #include "base/sys.h"
 #include "base/text.h"

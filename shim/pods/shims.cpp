@@ -1,5 +1,6 @@
 // Pods: looking at keepers and workers from outside, also at one that hangs or is dead.
 #include "base/file.h"
+#include "base/json.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "base/text.h"

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/path.h"
 #include "base/process.h"
 #include "base/sys.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "shim/protocol/boot_plan.h"

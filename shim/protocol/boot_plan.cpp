@@ -1,5 +1,6 @@
 #include "shim/protocol/boot_plan.h"
 
+#include "base/json.h"
 #include "base/text.h"
 
 namespace wherry::shim {

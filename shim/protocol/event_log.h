@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/fd.h"
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "base/result.h"
 
 namespace wherry::shim {

@@ -1,5 +1,7 @@
 #include "shim/protocol/pod_status.h"
 
+#include "base/json.h"
+
 namespace wherry {
 namespace {
 

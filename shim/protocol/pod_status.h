@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "base/process.h"
 #include "base/result.h"
 

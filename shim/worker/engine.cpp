@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/sys.h"

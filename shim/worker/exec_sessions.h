@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "shim/worker/context.h"
 #include "shim/worker/engine.h"
 #include "shim/worker/tty_relay.h"

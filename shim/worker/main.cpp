@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "runtime/pod/machine.h"

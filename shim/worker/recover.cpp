@@ -2,6 +2,7 @@
 // alive, gone with a valid exit record, gone with an exit that the keeper has kept, or gone
 // without; and the machine is told.
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"

@@ -48,7 +48,7 @@ class Supervisor {
   void answer_failure();
   void write_status();
   void tell_end_waiters();
-  void tell_removed() { tell("pod.removed", Json::object()); }
+  void tell_removed();
   // The container that `run` in the foreground is attached to has ended: its clients hear it now.
   void release_foreground();
   bool has_foreground() const { return foreground_io_ && foreground_io_->has_clients(); }

@@ -1,5 +1,6 @@
 // What the worker writes down and tells of its pod.
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"
@@ -79,6 +80,8 @@ void Supervisor::write_status() {
         .ignore("the one in the state directory is the first to be read");
   written_status_ = std::move(text);
 }
+
+void Supervisor::tell_removed() { tell("pod.removed", Json::object()); }
 
 void Supervisor::tell(const std::string& type, Json event) {
   Json line{{"type", type},

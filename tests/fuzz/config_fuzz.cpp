@@ -1,5 +1,6 @@
 // config.json and process.json: any bytes give a document or an error, and an accepted document is
 // a fixed point of writing and reading.
+#include "base/json.h"
 #include "base/text.h"
 #include "oci/config.h"
 #include "tests/fuzz/target.h"

@@ -1,5 +1,6 @@
 // Manifest, index and image config: one document is at most one of the three, and what is accepted
 // is a fixed point.
+#include "base/json.h"
 #include "oci/image.h"
 #include "tests/fuzz/target.h"
 

@@ -1,4 +1,5 @@
 // shim ls, inspect, call; leaks.
+#include "base/json.h"
 #include "base/text.h"
 #include "tools/wherry/output.h"
 #include "tools/wherry/verbs.h"

@@ -1,4 +1,5 @@
 // image import, ls, rm.
+#include "base/json.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "runtime/image/store.h"

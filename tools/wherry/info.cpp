@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "bpf/device_filter.h"

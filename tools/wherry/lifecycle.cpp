@@ -2,6 +2,7 @@
 // still done.
 #include <functional>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "tools/wherry/output.h"
 #include "tools/wherry/verbs.h"

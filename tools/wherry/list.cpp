@@ -1,6 +1,7 @@
 // ps, inspect.
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "tools/wherry/output.h"
 #include "tools/wherry/run_flags.h"

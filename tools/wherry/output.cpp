@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "base/json.h"
 #include "base/sys.h"
 #include "base/text.h"
 

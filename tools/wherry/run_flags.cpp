@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/json.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "runtime/pod/machine.h"

@@ -1,6 +1,7 @@
 // logs, events, exec, attach.
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "tools/wherry/output.h"

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/id.h"
+#include "base/json.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "cgroups/cgroups.h"

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/process.h"
 #include "pod_fixture.h"
 

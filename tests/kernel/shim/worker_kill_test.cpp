@@ -2,6 +2,7 @@
 // needed.
 #include <signal.h>
 
+#include "base/json.h"
 #include "base/process.h"
 #include "pod_fixture.h"
 

@@ -1,6 +1,7 @@
 // Documents that must be refused, each with the place and the words that the user gets.
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "oci/config.h"
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "oci/state.h"
 

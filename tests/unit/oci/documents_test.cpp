@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "oci/config.h"
 

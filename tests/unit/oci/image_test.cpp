@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "base/text.h"
 
 namespace wherry::oci {

@@ -1,6 +1,7 @@
 // JSON itself: limits, encodings, and the place that a syntax error tells.
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "oci/config.h"
 #include "oci/node.h"

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "shim/protocol/event_log.h"
