@@ -81,7 +81,9 @@ void Supervisor::write_status() {
   written_status_ = std::move(text);
 }
 
-void Supervisor::tell_removed() { tell("pod.removed", Json::object()); }
+void Supervisor::tell_removed() {
+  tell("pod.removed", Json::object());
+}
 
 void Supervisor::tell(const std::string& type, Json event) {
   Json line{{"type", type},
