@@ -1,6 +1,6 @@
 #include "runtime/image/digest.h"
 
-#include <openssl/evp.h>
+#include <nettle/sha2.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,35 +11,61 @@
 
 namespace wherry::image {
 
-void Hasher::Free::operator()(void* context) const {
-  ::EVP_MD_CTX_free(static_cast<EVP_MD_CTX*>(context));
+struct Hasher::State {
+  union {
+    struct sha256_ctx sha256;
+    struct sha512_ctx sha512;
+  };
+};
+
+struct Hasher::Kind {
+  const char* name;
+  std::size_t size;  // of the digest, bytes
+  void (*start)(State&);
+  void (*update)(State&, std::size_t, const std::uint8_t*);
+  void (*finish)(State&, std::size_t, std::uint8_t*);
+};
+
+void Hasher::Free::operator()(State* state) const {
+  delete state;
+}
+
+const Hasher::Kind* Hasher::find(const std::string& algorithm) {
+  using Size = std::size_t;
+  static constexpr Kind kinds[] = {
+      {"sha256", SHA256_DIGEST_SIZE, [](State& s) { ::sha256_init(&s.sha256); },
+       [](State& s, Size n, const std::uint8_t* from) { ::sha256_update(&s.sha256, n, from); },
+       [](State& s, Size n, std::uint8_t* to) { ::sha256_digest(&s.sha256, n, to); }},
+      {"sha512", SHA512_DIGEST_SIZE, [](State& s) { ::sha512_init(&s.sha512); },
+       [](State& s, Size n, const std::uint8_t* from) { ::sha512_update(&s.sha512, n, from); },
+       [](State& s, Size n, std::uint8_t* to) { ::sha512_digest(&s.sha512, n, to); }},
+  };
+  for (const auto& kind : kinds)
+    if (algorithm == kind.name) return &kind;
+  return nullptr;
+}
+
+Hasher::Hasher(std::string algorithm, const Kind& kind)
+    : algorithm_{std::move(algorithm)}, kind_{&kind}, state_{new State} {
+  kind_->start(*state_);
 }
 
 Result<Hasher> Hasher::create(const std::string& algorithm) {
-  const EVP_MD* kind = algorithm == "sha256"   ? ::EVP_sha256()
-                       : algorithm == "sha512" ? ::EVP_sha512()
-                                               : nullptr;
+  const auto* kind = find(algorithm);
   if (kind == nullptr)
-    return Error::make(Code::kUnsupported, cat("no digest algorithm ", in_quotes(algorithm)));
-  Hasher hasher{algorithm, ::EVP_MD_CTX_new()};
-  if (!hasher.context_ ||
-      ::EVP_DigestInit_ex(static_cast<EVP_MD_CTX*>(hasher.context_.get()), kind, nullptr) != 1)
-    return Error::make(Code::kSystem, cat("cannot start ", algorithm));
-  return hasher;
+    return Error::make(Code::kUnsupported, cat("no digest algorithm ", in_quotes(algorithm)))
+        .hint("sha256 and sha512 are known");
+  return Hasher{algorithm, *kind};
 }
 
 void Hasher::update(std::string_view bytes) {
-  const int ok =
-      ::EVP_DigestUpdate(static_cast<EVP_MD_CTX*>(context_.get()), bytes.data(), bytes.size());
-  CHECK(ok == 1, "a started digest takes any bytes");
+  kind_->update(*state_, bytes.size(), reinterpret_cast<const std::uint8_t*>(bytes.data()));
 }
 
 oci::Digest Hasher::finish() && {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> sum{};
-  unsigned size = 0;
-  const int ok = ::EVP_DigestFinal_ex(static_cast<EVP_MD_CTX*>(context_.get()), sum.data(), &size);
-  CHECK(ok == 1, "a started digest ends");
-  return {algorithm_, hex({reinterpret_cast<const char*>(sum.data()), size})};
+  std::array<std::uint8_t, SHA512_DIGEST_SIZE> sum{};
+  kind_->finish(*state_, kind_->size, sum.data());
+  return {algorithm_, hex({reinterpret_cast<const char*>(sum.data()), kind_->size})};
 }
 
 Result<oci::Digest> digest_of(std::string_view bytes) {

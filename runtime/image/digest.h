@@ -1,4 +1,4 @@
-// Hashing of content (OpenSSL stands behind this header only).
+// Hashing of content (nettle stands behind this header only).
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -18,13 +18,16 @@ class Hasher {
   oci::Digest finish() &&;
 
  private:
+  struct Kind;   // a hash of nettle's
+  struct State;  // its context
   struct Free {
-    void operator()(void* context) const;
+    void operator()(State* state) const;
   };
-  Hasher(std::string algorithm, void* context)
-      : algorithm_{std::move(algorithm)}, context_{context} {}
+  Hasher(std::string algorithm, const Kind& kind);
+  static const Kind* find(const std::string& algorithm);
   std::string algorithm_;
-  std::unique_ptr<void, Free> context_;
+  const Kind* kind_;
+  std::unique_ptr<State, Free> state_;
 };
 
 Result<oci::Digest> digest_of(std::string_view bytes);  // sha256

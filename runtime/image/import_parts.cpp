@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "runtime/image/layer_chain.h"
 #include "runtime/image/layers.h"
 #include "runtime/image/refs.h"
 #include "runtime/image/store.h"

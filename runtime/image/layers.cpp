@@ -4,8 +4,8 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "mount/overlay.h"
-#include "runtime/image/digest.h"
 #include "runtime/image/extractor.h"
+#include "runtime/image/layer_chain.h"
 
 namespace wherry::image {
 namespace {
@@ -23,11 +23,6 @@ Result<UniqueFd> merged_view(const Content& content, const std::vector<oci::Dige
   return mount::mount_overlay(overlay);
 }
 
-Result<oci::Digest> next_chain(const std::vector<oci::Digest>& below, const oci::Digest& diff_id) {
-  if (below.empty()) return diff_id;
-  return digest_of(cat(below.back().text(), " ", diff_id.text()));
-}
-
 Result<TarReader::Summary> unpack_into(int layer, const Content& content,
                                        const std::vector<oci::Digest>& below, int blob,
                                        const TarLimits& limits, const std::string& subject) {
@@ -41,12 +36,6 @@ Result<TarReader::Summary> unpack_into(int layer, const Content& content,
 }
 
 }  // namespace
-
-Result<std::vector<oci::Digest>> chain_ids(const std::vector<oci::Digest>& diff_ids) {
-  std::vector<oci::Digest> chain;
-  for (const auto& diff_id : diff_ids) chain.push_back(TRY(next_chain(chain, diff_id)));
-  return chain;
-}
 
 Result<oci::Digest> unpack_layer(Content& content, const std::vector<oci::Digest>& below, int blob,
                                  const std::optional<oci::Digest>& expected,

@@ -9,10 +9,6 @@
 
 namespace wherry::image {
 
-// image-spec config.md, "Layer ChainID": of the lowest layer its diff id, then sha256("<chain of
-// those below> <diff>").
-Result<std::vector<oci::Digest>> chain_ids(const std::vector<oci::Digest>& diff_ids);
-
 // The layer `blob` on top of `below` (chain ids, lowest first), unpacked into the store as
 // chain_ids() names it. Its diff id is checked against `expected` before anything can be seen of
 // it; without one it comes back unchecked, and an archive that does not end with its end mark is

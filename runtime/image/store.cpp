@@ -5,39 +5,13 @@
 
 #include "base/text.h"
 #include "runtime/image/content.h"
-#include "runtime/image/importer.h"
-#include "runtime/image/layers.h"
+#include "runtime/image/loaded.h"
 #include "runtime/image/refs.h"
 
 namespace wherry::image {
 namespace {
 
-using Refs = std::map<std::string, oci::Digest>;
-constexpr Millis kLockWait = std::chrono::minutes{1};
 constexpr std::size_t kShortestPrefix = 4;
-
-struct Loaded {
-  Image image;
-  oci::Manifest manifest;
-  std::vector<oci::Digest> chain;
-};
-
-Result<Loaded> load(const Content& content, const oci::Digest& digest, const Refs& refs) {
-  Loaded loaded;
-  auto& image = loaded.image;
-  image.digest = digest;
-  for (const auto& [name, of] : refs)
-    if (of == digest) image.names.push_back(name);
-  const auto text = TRY(content.read_blob(digest));
-  loaded.manifest = TRY(oci::parse_manifest(text));
-  image.config =
-      TRY(oci::parse_image_config(TRY(content.read_blob(loaded.manifest.config.digest))));
-  loaded.chain = TRY(chain_ids(image.config.diff_ids));
-  image.size = text.size() + loaded.manifest.config.size;
-  for (const auto& layer : loaded.manifest.layers) image.size += layer.size;
-  for (const auto& chain : loaded.chain) image.layer_dirs.push_back(content.layer_dir(chain));
-  return loaded;
-}
 
 // What someone means by a name or digest: one digest, and the names by which it was meant (none for
 // a digest).
@@ -118,65 +92,11 @@ Result<Meant> resolve(const Content& content, const Refs& refs, const std::strin
   return not_found(refs, asked);
 }
 
-// What the names and the users of images keep. A manifest that cannot be read keeps nothing but
-// itself.
-Result<Content::Marked> mark(const Content& content, const std::vector<Use>& in_use) {
-  const auto refs = TRY(read_refs(content));
-  std::set<oci::Digest> roots;
-  for (const auto& [name, digest] : refs) roots.insert(digest);
-  for (const auto& use : in_use)
-    if (const auto digest = oci::parse_digest(use.digest); digest.ok())
-      roots.insert(digest.value());
-  Content::Marked marked;
-  for (const auto& root : roots) {
-    marked.blobs.insert(root);
-    const auto loaded = load(content, root, refs);
-    if (!loaded.ok()) continue;
-    marked.blobs.insert(loaded.value().manifest.config.digest);
-    for (const auto& layer : loaded.value().manifest.layers) marked.blobs.insert(layer.digest);
-    for (const auto& chain : loaded.value().chain) marked.layers.insert(Content::layer_name(chain));
-  }
-  return marked;
-}
-
-// A failed import leaves nothing but what another one has come to share.
-Result<> undo(Content& content) {
-  const auto lock = TRY(content.lock(LockKind::kExclusive, Deadline::in(kLockWait)));
-  return content.remove_added_but(TRY(mark(content, {})));
-}
-
-Result<std::vector<Imported>> import_and_name(Content& content, const std::string& path,
-                                              const std::string& reference) {
-  auto imported = TRY(import_archive(content, path, reference));
-  for (const auto& named : imported)
-    for (const auto& name : named.names) TRY(write_ref(content, name, named.digest));
-  return imported;
-}
-
 }  // namespace
 
 Result<Store> Store::open(const std::string& root) {
   return Store{std::make_shared<Content>(
       TRY_CTX(Content::open(root), cat("image store ", in_quotes(root))))};
-}
-
-Result<std::vector<Image>> Store::import(const std::string& path, const std::string& reference) {
-  const auto what = [&] { return cat("import ", in_quotes(path)); };
-  // When nobody else is at work, what killed imports have left is taken away first.
-  if (const auto alone = content_->lock(LockKind::kExclusive, Deadline::in(Millis{0})); alone.ok())
-    content_->sweep_scratch();
-  auto lock = TRY_CTX(content_->lock(LockKind::kShared, Deadline::in(kLockWait)), what());
-  auto imported = import_and_name(*content_, path, reference);
-  if (!imported.ok()) {
-    lock.reset();
-    undo(*content_).ignore("the first error is the one to tell; the next removal takes the rest");
-    return std::move(imported).error().context(what());
-  }
-  const auto refs = TRY(read_refs(*content_));
-  std::vector<Image> images;
-  for (const auto& named : imported.value())
-    images.push_back(TRY_CTX(load(*content_, named.digest, refs), what()).image);
-  return images;
 }
 
 Result<std::vector<Image>> Store::list() const {

@@ -12,16 +12,14 @@
 #include "shim/pods/store_paths.h"
 #include "shim/protocol/boot_plan.h"
 
-#ifndef WHERRY_LIBEXEC_DIR
-#define WHERRY_LIBEXEC_DIR "/usr/libexec/wherry"
-#endif
-
 namespace wherry::shim {
 namespace {
 
 constexpr char kKeeperProgram[] = "wherry-keep", kWorkerProgram[] = "wherry-shim";
 constexpr int kMostPodsAsked = 4;
 constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+
+}  // namespace
 
 Result<UniqueFd> open_program(const char* name) {
   std::vector<std::string> places;
@@ -35,6 +33,8 @@ Result<UniqueFd> open_program(const char* name) {
                      cat("the program '", name, "' is not in ", join(places, ", ")))
       .hint("set WHERRY_LIBEXEC to the directory that holds it");
 }
+
+namespace {
 
 // What a living process executes, if it is sealed and of the wanted build. Its number may be
 // another process's by now: then the build tells.

@@ -1,4 +1,4 @@
-// The keeper's and the worker's program as sealed memory.
+// The programs beside `wherry`.
 #pragma once
 #include "base/fd.h"
 #include "base/result.h"
@@ -6,6 +6,11 @@
 
 namespace wherry::shim {
 
+// For execution: from WHERRY_LIBEXEC, from the directory of our own program, or from where they are
+// installed. O_CLOEXEC.
+Result<UniqueFd> open_program(const char* name);
+
+// The keeper's and the worker's, as sealed memory.
 struct SealedPrograms {
   UniqueFd keeper, worker;
 };

@@ -464,6 +464,7 @@ Error unknown_verb(const Words& words) {
 Result<CommandLine> parse_command_line(int argc, char** argv) {
   CommandLine command;
   auto& global = command.global;
+  global.arguments = argv;
   from_environment("WHERRY_ROOT", global.places.root);
   from_environment("WHERRY_STATE", global.places.state);
   from_environment("WHERRY_CGROUP_PARENT", global.places.cgroup_parent);

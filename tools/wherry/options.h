@@ -12,6 +12,7 @@ namespace wherry::cli {
 struct Global {
   Places places;
   std::string log_level = "warning";
+  char** arguments = nullptr;  // as they came, for a verb that another program carries out
 };
 
 struct RunOptions {

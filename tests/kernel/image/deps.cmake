@@ -1,1 +1,1 @@
-set(DEPS runtime_image)
+set(DEPS runtime_import)

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "mount/overlay.h"
 #include "runtime/image/digest.h"
+#include "runtime/image/layer_chain.h"
 #include "tests/support/tar_writer.h"
 #include "tests/support/temp_dir.h"
 

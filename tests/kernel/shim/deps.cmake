@@ -1,1 +1,1 @@
-set(DEPS shim_worker shim_pods)
+set(DEPS shim_worker shim_leaks)

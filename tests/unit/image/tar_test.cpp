@@ -7,6 +7,7 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "runtime/image/archive_tree.h"
+#include "runtime/image/layer_chain.h"
 #include "runtime/image/layers.h"
 #include "runtime/image/metadata.h"
 #include "runtime/image/tar_reader.h"

@@ -1,0 +1,2 @@
+set(DEPS cli)
+list(APPEND sources ${CMAKE_SOURCE_DIR}/tools/wherry/handed_over.cpp)
