@@ -97,7 +97,10 @@ Result<Cloned> clone_process(const CloneArgs& args) {
     raw.flags |= CLONE_INTO_CGROUP;
     raw.cgroup = static_cast<std::uint64_t>(args.cgroup_fd);
   }
-  const long pid = ::syscall(SYS_clone3, &raw, sizeof raw);
+  long pid = ::syscall(SYS_clone3, &raw, sizeof raw);
+  // A seccomp profile cannot look into clone3's arguments, so most answer ENOSYS and mean clone(2).
+  if (pid < 0 && errno == ENOSYS && args.cgroup_fd < 0)
+    pid = ::syscall(SYS_clone, raw.flags | raw.exit_signal, nullptr, &pidfd, nullptr, 0);
   if (pid < 0) return Error::sys("clone3");
   return Cloned{static_cast<pid_t>(pid), UniqueFd{pid == 0 ? -1 : pidfd}};
 }

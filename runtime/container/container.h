@@ -16,6 +16,7 @@
 #include "cgroups/cgroups.h"
 #include "oci/spec.h"
 #include "oci/state.h"
+#include "runtime/init/sync.h"
 
 namespace wherry::container {
 
@@ -82,12 +83,18 @@ struct Executed {
   ProcessIdentity process;
   UniqueFd pidfd;
   UniqueFd console;
+  init::Channel channel;
   UniqueFd leaf_cgroup;  // v2 directory of the exec's own leaf: cgroup.kill there ends it with all
                          // its children
   std::string leaf_path;
+
+  // What became of execve: the channel is readable when it is known. From the moment at which the
+  // container can see the process it can also stop it, so whoever has others to serve must not wait
+  // long. After a failure the process ends with 127 (not found) or 126. kTimeout: not yet known.
+  Result<> outcome(Deadline deadline) const;
 };
-// A second process in a running container, in a leaf cgroup of its own. Returns when the payload
-// has been exec'd. kState once init has exited.
+// A second process in a running container, in a leaf cgroup of its own. Returns when it is there,
+// with all done but execve. kState once init has exited.
 Result<Executed> exec(int record_dir, const oci::Spec& spec, ExecOptions options,
                       Deadline deadline);
 // Removes an exec's leaf cgroup after its end (kills what is left in it).

@@ -1,6 +1,8 @@
 // exec: a second process in a running container, in a leaf cgroup of its own.
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
+#include <sys/wait.h>
 
 #include "base/file.h"
 #include "base/id.h"
@@ -16,7 +18,7 @@ namespace wherry::container {
 namespace {
 
 // The namespaces that init has of its own, as setns(2) takes them from its pidfd (Linux 5.8). The
-// PID namespace is not among them: the creator visits it for the clone.
+// PID namespace is not among them: it is entered last, by a second process.
 int own_namespaces(const oci::Spec& spec) {
   int flags = 0;
   for (const auto& ns : spec.linux_->namespaces) {
@@ -69,9 +71,12 @@ Result<Launch> plan_exec(const Record& record, const oci::Spec& spec, const Uniq
   plan.new_keyring = true;
   plan.preserve_fds = options.preserve_fds;
   if (has_pid_namespace(spec))
-    launch.pid_namespace =
+    plan.pid_namespace =
         TRY(sys::openat(AT_FDCWD, cat("/proc/", record.init.pid, "/ns/pid"), O_RDONLY));
-  launch.clone_parent = options.clone_parent;
+  // The process that joins is ours to reap; the one that it makes falls to our own reaper at its
+  // end, which has the same effect as CLONE_PARENT.
+  plan.child_of_creator = !options.clone_parent;
+  launch.clone_parent = options.clone_parent && !plan.pid_namespace;
   return launch;
 }
 
@@ -79,16 +84,28 @@ Error not_running() {
   return Error::make(Code::kState, "it is not running");
 }
 
-// After kReady: the end of the channel is execve, anything else is the child's failure.
-Result<> let_go(const Launched& child, Deadline deadline) {
-  TRY(child.channel.send({.step = init::Step::kRecorded, .text = {}, .fd = {}}));
-  const auto last = child.channel.receive(deadline);
-  if (last.ok())
-    return Error::make(Code::kProtocol,
-                       cat("message '", to_string(last.value().step), "' out of its turn"));
-  if (last.error().code() == Code::kProtocol) return {};  // the end, without a word
-  return Error::rebuilt(last.error().code(), last.error().sys_errno(), last.error().message())
-      .step(last.error().step());
+Error out_of_turn(init::Step step) {
+  return Error::make(Code::kProtocol, cat("message '", init::to_string(step), "' out of its turn"));
+}
+
+// After kReady. The payload's process and who it is: the child itself, or the one that the child
+// has made in the pid namespace.
+Result<ProcessIdentity> let_go(Launched& child, bool second, Deadline deadline) {
+  const init::Message go{.step = init::Step::kRecorded, .text = {}, .fd = {}};
+  if (!second) {
+    auto identity = TRY(identify(child.pid));
+    TRY(child.channel.send(go));
+    return identity;
+  }
+  TRY(child.channel.send(go));
+  auto entered = TRY(child.channel.receive(deadline));
+  if (entered.step != init::Step::kEntered) return out_of_turn(entered.step);
+  auto identity = TRY(identify(entered.pid));
+  TRY(child.channel.send(go));
+  TRY(sys::poll_one(child.pidfd.get(), POLLIN, deadline));
+  TRY(sys::waitid_pidfd(child.pidfd.get(), WEXITED));
+  child.pidfd = std::move(entered.fd);
+  return identity;
 }
 
 }  // namespace
@@ -112,15 +129,15 @@ Result<Executed> exec(int record_dir, const oci::Spec& spec, ExecOptions options
   launch.cgroup_fd = leaf.get();
   const auto leaf_path = cat(record.cgroup, "/", leaf_name);
   auto run = [&]() -> Result<Executed> {
+    const bool second = static_cast<bool>(launch.plan.pid_namespace);
     auto child = TRY(launch_child(launch, deadline));
-    auto identity = identify(child.pid);
-    auto gone = identity.ok() ? let_go(child, deadline) : Result<>{std::move(identity).error()};
-    if (!gone.ok()) {
+    auto identity = let_go(child, second, deadline);
+    if (!identity.ok()) {
       abandon(child, deadline);
-      return std::move(gone).error();
+      return std::move(identity).error();
     }
     return Executed{std::move(identity).value(), std::move(child.pidfd), std::move(child.console),
-                    std::move(leaf), leaf_path};
+                    std::move(child.channel),    std::move(leaf),        leaf_path};
   };
   auto executed = run();
   if (executed.ok()) return executed;
@@ -129,6 +146,14 @@ Result<Executed> exec(int record_dir, const oci::Spec& spec, ExecOptions options
   // init may have ended meanwhile, with its namespaces: that is the better answer.
   if (!open_pidfd(record.init).ok()) return not_running();
   return executed;
+}
+
+Result<> Executed::outcome(Deadline deadline) const {
+  const auto last = channel.receive(deadline);
+  if (last.ok()) return out_of_turn(last.value().step);
+  if (last.error().code() == Code::kProtocol) return {};  // the end, without a word: execve
+  return Error::rebuilt(last.error().code(), last.error().sys_errno(), last.error().message())
+      .step(last.error().step());
 }
 
 Result<> finish_exec(int, const std::string& leaf_path, Deadline deadline) {

@@ -124,6 +124,7 @@ void become_container(Plan& plan, Channel& channel) {
     channel.close();
     run_behind_gate(plan, program.value());
   }
+  if (plan.pid_namespace) run_in_pid_namespace(plan, program.value(), channel);
   run_at_once(plan, program.value(), channel);
 }
 

@@ -2,18 +2,24 @@
 
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include "base/process.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "runtime/init/credentials.h"
 
 namespace wherry::init {
 namespace {
+
+constexpr Millis kCreatorKnows{10'000};
 
 std::string_view path_of(const std::vector<std::string>& env) {
   for (const auto& entry : env)
@@ -51,31 +57,32 @@ Result<> load_seccomp(const Plan& plan) {
   return {};
 }
 
-// Two written orders. With no-new-privileges the filter comes last and only execve runs under it.
-// Without, loading needs CAP_SYS_ADMIN, so it comes before the credentials and the profile has to
-// allow what they take.
-Result<> secure(const Plan& plan, Where& where) {
-  if (plan.no_new_privileges) {
-    where = Where::kCredentials;
-    TRY(set_credentials(plan));
-    TRY(sys::prctl(PR_SET_NO_NEW_PRIVS, 1));
+// Two written orders. With no-new-privileges the filter comes last and only execve runs under it
+// (and what a terminal needs, for an exec into a pid namespace). Without, loading needs
+// CAP_SYS_ADMIN, so it comes before the credentials and the profile has to allow what they take.
+Result<> give_up_privileges(const Plan& plan, Where& where) {
+  if (!plan.no_new_privileges) {
     where = Where::kSeccomp;
-    return load_seccomp(plan);
+    TRY(load_seccomp(plan));
   }
-  where = Where::kSeccomp;
-  TRY(load_seccomp(plan));
   where = Where::kCredentials;
-  return set_credentials(plan);
+  TRY(set_credentials(plan));
+  return plan.no_new_privileges ? sys::prctl(PR_SET_NO_NEW_PRIVS, 1) : Result<>{};
 }
 
-// Everything that execve needs is made before the filter, after which nothing may allocate or call.
-Error become_payload(Plan& plan, const std::string& program, Where& where) {
-  ::umask(plan.umask);
-  auto args = pointers(plan.args);
-  auto env = pointers(plan.env);
-  if (auto done = secure(plan, where); !done.ok()) return std::move(done).error();
+// execve's arguments, made before the filter, after which nothing may allocate or call.
+struct Arguments {
+  explicit Arguments(Plan& plan) : args{pointers(plan.args)}, env{pointers(plan.env)} {}
+  std::vector<char*> args, env;
+};
+
+Error execute(const Plan& plan, const std::string& program, const Arguments& with, Where& where) {
+  if (plan.no_new_privileges) {
+    where = Where::kSeccomp;
+    if (auto done = load_seccomp(plan); !done.ok()) return std::move(done).error();
+  }
   where = Where::kExec;
-  ::execve(program.c_str(), args.data(), env.data());
+  ::execve(program.c_str(), with.args.data(), with.env.data());
   const int err = errno;
   if (err == E2BIG)
     return Error::sys("exec", program, err)
@@ -83,6 +90,30 @@ Error become_payload(Plan& plan, const std::string& program, Where& where) {
             "arguments and environment together may have 2 MiB or a quarter of RLIMIT_STACK, one "
             "string 128 KiB");
   return not_runnable(program, err);
+}
+
+Error become_payload(Plan& plan, const std::string& program, Where& where) {
+  ::umask(plan.umask);
+  const Arguments with{plan};
+  if (auto done = give_up_privileges(plan, where); !done.ok()) return std::move(done).error();
+  return execute(plan, program, with, where);
+}
+
+[[noreturn]] void end(const Channel& channel, Where where, const Error& error) {
+  channel.send(failure(where, error)).ignore("the creator is gone");
+  ::_exit(error.code() == Code::kNotFound ? 127 : 126);
+}
+
+// The second process of an exec: seen by the container, with the payload's own rights and nothing
+// else open than what the payload gets.
+[[noreturn]] void run_in_sight(const Plan& plan, const std::string& program, const Arguments& with,
+                               const Channel& channel) {
+  Where where = Where::kSession;
+  if (::setsid() < 0) end(channel, where, Error::sys("setsid"));
+  if (plan.terminal && ::ioctl(0, TIOCSCTTY, 0) < 0)
+    end(channel, where, Error::sys("ioctl(TIOCSCTTY)"));
+  const auto error = execute(plan, program, with, where);
+  end(channel, where, error);
 }
 
 }  // namespace
@@ -121,8 +152,32 @@ void run_behind_gate(Plan& plan, const std::string& program) {
 void run_at_once(Plan& plan, const std::string& program, const Channel& channel) {
   Where where = Where::kReady;
   const auto error = become_payload(plan, program, where);
-  channel.send(failure(where, error)).ignore("the creator is gone");
-  ::_exit(error.code() == Code::kNotFound ? 127 : 126);
+  end(channel, where, error);
+}
+
+void run_in_pid_namespace(Plan& plan, const std::string& program, const Channel& channel) {
+  ::umask(plan.umask);
+  const Arguments with{plan};
+  if (auto in = sys::setns(plan.pid_namespace.get(), CLONE_NEWPID, "pid namespace"); !in.ok())
+    end(channel, Where::kPidNamespace, in.error());
+  plan.pid_namespace.reset();
+  Where where = Where::kCredentials;
+  if (auto done = give_up_privileges(plan, where); !done.ok()) end(channel, where, done.error());
+  CloneArgs args;
+  if (plan.child_of_creator) args.flags |= CLONE_PARENT;
+  auto second = clone_process(args);
+  if (!second.ok())
+    end(channel, Where::kPidNamespace,
+        std::move(second).error().hint("pids.max of the container, or its seccomp profile"));
+  if (second->pid == 0) run_in_sight(plan, program, with, channel);
+  Message entered;
+  entered.step = Step::kEntered;
+  entered.pid = second->pid;
+  entered.fd = std::move(second->pidfd);
+  if (!channel.send(entered).ok()) ::_exit(1);
+  // As its parent we keep its number from being another's until the creator knows who it is.
+  channel.receive(Deadline::in(kCreatorKnows)).ignore("the creator is gone: the keeper sees it");
+  ::_exit(0);
 }
 
 }  // namespace wherry::init

@@ -16,5 +16,8 @@ Result<std::string> find_program(const Plan& plan);
 [[noreturn]] void run_behind_gate(Plan& plan, const std::string& program);
 // An exec: no gate, a failure goes to the channel.
 [[noreturn]] void run_at_once(Plan& plan, const std::string& program, const Channel& channel);
+// The same by a second process that is born in plan.pid_namespace; kEntered names it.
+[[noreturn]] void run_in_pid_namespace(Plan& plan, const std::string& program,
+                                       const Channel& channel);
 
 }  // namespace wherry::init

@@ -40,8 +40,14 @@ struct RootPlan {
 };
 
 struct Plan {
-  // Surroundings. A container has `root`; an exec has `joins` only.
+  // Surroundings. A container has `root`; an exec has `joins` and `pid_namespace` only.
   std::vector<Join> joins;
+  // Entered last: who is born in there can be seen, traced and signalled by the container, so it is
+  // a second process that has nothing left to do but execve (CVE-2016-9962). The first one stays
+  // out of sight, does all the rest and ends.
+  UniqueFd pid_namespace;
+  // Whose child the second process is: the creator's, or that of the creator's reaper.
+  bool child_of_creator = true;
   bool new_network = false;           // its loopback is to be brought up
   bool new_cgroup_namespace = false;  // made after placement
   // `tasks` files of the v1 hierarchies (hybrid): the child moves itself, which takes no lock

@@ -71,7 +71,9 @@ Result<> set_stdio(const Plan& plan, const UniqueFd& terminal, int least) {
     sources[i] = TRY(above(terminal ? terminal.get() : plan.stdio[i], least));
   for (std::size_t i = 0; i < 3; ++i)
     if (::dup2(sources[i].get(), static_cast<int>(i)) < 0) return Error::sys("dup2", cat("fd ", i));
-  if (terminal && ::ioctl(0, TIOCSCTTY, 0) < 0) return Error::sys("ioctl(TIOCSCTTY)");
+  // Of an exec into a pid namespace it is the second process that leads the session.
+  if (terminal && !plan.pid_namespace && ::ioctl(0, TIOCSCTTY, 0) < 0)
+    return Error::sys("ioctl(TIOCSCTTY)");
   if (!terminal) give_stdio(plan);
   return {};
 }
@@ -97,6 +99,7 @@ Result<> keep_only_planned(const Plan& plan, int channel) {
   keep(channel);
   for (const int fd : plan.stdio) keep(fd);
   for (const auto& ns : plan.joins) keep(ns.fd.get());
+  keep(plan.pid_namespace.get());
   for (const auto& file : plan.placement) keep(file.get());
   keep(plan.gate.get());
   keep(plan.result.get());
@@ -197,7 +200,7 @@ Result<UniqueFd> open_exec_terminal(const Plan& plan, const Channel& channel) {
 Result<> arrange_descriptors(Plan& plan, int channel, const UniqueFd& terminal) {
   const int first = 3 + static_cast<int>(plan.preserve_fds);
   std::vector<unsigned> kept{static_cast<unsigned>(channel)};
-  for (UniqueFd* fd : {&plan.gate, &plan.result}) {
+  for (UniqueFd* fd : {&plan.gate, &plan.result, &plan.pid_namespace}) {
     if (!*fd) continue;
     if (fd->get() < first) *fd = TRY(above(fd->get(), first));
     kept.push_back(static_cast<unsigned>(fd->get()));

@@ -15,13 +15,15 @@ namespace {
 struct Header {
   std::uint16_t step, where;
   std::int32_t err;
+  std::int32_t pid;
   std::uint8_t code;
   std::uint8_t reserved[3];
 };
-static_assert(sizeof(Header) == 12);
+static_assert(sizeof(Header) == 16);
 
-constexpr std::array<std::string_view, 4> kStepNames = {"console", "ready", "recorded", "failed"};
-constexpr std::array<std::string_view, 23> kWhereNames = {"join namespaces",
+constexpr std::array<std::string_view, 5> kStepNames = {"console", "ready", "recorded", "entered",
+                                                        "failed"};
+constexpr std::array<std::string_view, 24> kWhereNames = {"join namespaces",
                                                           "session",
                                                           "place in cgroups",
                                                           "make namespaces",
@@ -41,6 +43,7 @@ constexpr std::array<std::string_view, 23> kWhereNames = {"join namespaces",
                                                           "descriptors",
                                                           "ready",
                                                           "gate",
+                                                          "pid namespace",
                                                           "credentials",
                                                           "seccomp",
                                                           "exec"};
@@ -60,6 +63,7 @@ std::string encode(const Message& message) {
   header.step = static_cast<std::uint16_t>(message.step);
   header.where = static_cast<std::uint16_t>(message.where);
   header.err = message.err;
+  header.pid = message.pid;
   header.code = message.code;
   std::string packet(sizeof header, '\0');
   std::memcpy(packet.data(), &header, sizeof header);
@@ -81,6 +85,7 @@ Result<Message> decode(std::string_view packet) {
   message.step = static_cast<Step>(header.step);
   message.where = static_cast<Where>(header.where);
   message.err = header.err;
+  message.pid = header.pid;
   message.code = header.code;
   message.text = packet.substr(sizeof header);
   return message;
@@ -135,6 +140,8 @@ Result<Message> Channel::receive(Deadline deadline) const {
   if (message.step == Step::kFailed) return to_error(message);
   if (message.step == Step::kConsole && !message.fd)
     return Error::make(Code::kProtocol, "a terminal without its descriptor");
+  if (message.step == Step::kEntered && (!message.fd || message.pid <= 0))
+    return Error::make(Code::kProtocol, "a process without its descriptor");
   return message;
 }
 

@@ -20,13 +20,17 @@ namespace wherry::init {
 //      record   --- kRecorded ---->       the record is on disk: from here on the child outlives
 //      its creator
 //
+//               <-- kEntered(pidfd, pid)  only of an exec into a pid namespace: the process that
+//                                         becomes the payload is there, as a child of this one
+//               --- kRecorded ---->       its identity is known; this one ends
+//
 //      and kFailed(where, errno, text) from the child at any moment, which ends it.
 //
 // Until kRecorded the child ends itself when the creator does (end of the socket). After it only
 // the two FIFOs count: start writes one byte into `gate`; the child answers on `result` with 'X'
 // right before execve, and with a failed message when that did not work. The end of `result` is the
 // end of the story.
-enum class Step : std::uint16_t { kConsole, kReady, kRecorded, kFailed };
+enum class Step : std::uint16_t { kConsole, kReady, kRecorded, kEntered, kFailed };
 std::string_view to_string(Step step);
 
 // What the child was doing when it failed: the steps in their order.
@@ -51,6 +55,7 @@ enum class Where : std::uint16_t {
   kDescriptors,
   kReady,
   kGate,
+  kPidNamespace,
   kCredentials,
   kSeccomp,
   kExec,
@@ -63,7 +68,8 @@ struct Message {
   int err = 0;
   std::uint8_t code = 0;  // of Code, with kFailed
   std::string text;       // at most kMostText bytes
-  UniqueFd fd;            // with kConsole
+  pid_t pid = 0;          // with kEntered: its number for the sender
+  UniqueFd fd;            // with kConsole and kEntered
 };
 constexpr std::size_t kMostText = 8192;
 
@@ -88,7 +94,7 @@ class Channel {
   UniqueFd socket_;
 };
 
-// Which message may come next; knows no sockets.
+// Which message may come next, up to kRecorded; knows no sockets.
 class Sequence {
  public:
   enum class Terminal : std::uint8_t { kNo, kYes };

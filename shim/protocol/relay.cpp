@@ -40,6 +40,16 @@ Error failed(const char* call) {
 }
 }  // namespace
 
+Result<> check_relay(int socket) {
+  int type = 0, domain = 0;
+  socklen_t size = sizeof type;
+  const bool right = ::getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+                     ::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+                     type == SOCK_SEQPACKET && domain == AF_UNIX;
+  if (right) return {};
+  return Error::make(Code::kInvalid, "the relay is not a SOCK_SEQPACKET socket");
+}
+
 Result<> send_relay(int socket, RelayKind kind, std::uint64_t value, std::string_view payload,
                     int flags) {
   Header header;

@@ -34,6 +34,8 @@ struct RelayPacket {
   std::string payload;
 };
 
+// kInvalid unless it is a socket as a relay needs it; a passed descriptor may be anything.
+Result<> check_relay(int socket);
 // kBusy: the socket is full (with MSG_DONTWAIT in `flags`). kNotFound: the peer is gone.
 Result<> send_relay(int socket, RelayKind kind, std::uint64_t value, std::string_view payload,
                     int flags);

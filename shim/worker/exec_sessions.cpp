@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "shim/protocol/relay.h"
 #include "shim/worker/pidfd_exit.h"
 
 namespace wherry::shim {
@@ -15,6 +16,8 @@ namespace {
 
 constexpr Millis kExecWait{30'000};
 constexpr Millis kLeafWait{2'000};
+// From when the container sees the new process it can stop it: others are not to wait for that.
+constexpr Millis kOutcomeWait{300};
 
 // A directory or O_PATH descriptor in a container would be a way out of it: /proc/self/fd/N/.. is
 // the host's tree.
@@ -69,6 +72,7 @@ Result<pid_t> ExecSessions::start(LiveContainer& container, ExecWanted wanted, E
     return Error::make(Code::kInvalid,
                        cat("it takes ", fds, " descriptors, ", wanted.fds.size(), " were passed"));
   if (!wanted.tty) TRY(refuse_ways_out(wanted.fds));
+  if (wanted.tty) TRY(check_relay(wanted.fds[0].get()));
 
   container::ExecOptions options;
   options.process = TRY(process_for(container, wanted));
@@ -77,6 +81,17 @@ Result<pid_t> ExecSessions::start(LiveContainer& container, ExecWanted wanted, E
   options.seccomp_cache = context_.plan.root + "/seccomp";
   auto done = TRY(container::exec(container.record_dir.get(), container.spec, std::move(options),
                                   Deadline::in(kExecWait)));
+  auto accepted = accept(container, wanted, done, std::move(ended));
+  if (accepted.ok()) return accepted;
+  container::finish_exec(container.record_dir.get(), done.leaf_path, Deadline::in(kLeafWait))
+      .ignore("the first error is the one to tell");
+  return accepted;
+}
+
+Result<pid_t> ExecSessions::accept(const LiveContainer& container, ExecWanted& wanted,
+                                   container::Executed& done, Ended ended) {
+  auto outcome = done.outcome(Deadline::in(kOutcomeWait));
+  if (!outcome.ok() && outcome.error().code() != Code::kTimeout) return std::move(outcome).error();
 
   Session session;
   session.container = container.name;

@@ -53,6 +53,10 @@ class ExecSessions {
     bool ending = false;  // its exit is known; its terminal is being emptied
   };
   Result<oci::Process> process_for(const LiveContainer& container, const ExecWanted& wanted) const;
+  // After container::exec: a session of it, once it is known (or takes too long to know) that the
+  // payload runs.
+  Result<pid_t> accept(const LiveContainer& container, ExecWanted& wanted,
+                       container::Executed& done, Ended ended);
   using Place = std::list<Session>::iterator;
   void end(Place session, std::optional<int> exit_code);
   void forget(Place session, std::optional<int> exit_code);

@@ -6,6 +6,7 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "runtime/pod/machine.h"
+#include "shim/protocol/relay.h"
 #include "shim/worker/server.h"
 
 namespace wherry::shim {
@@ -143,6 +144,7 @@ void Server::exec(const Json& params, std::vector<UniqueFd> fds, Reply reply) {
 Result<Json> Server::attach(const Json& params, std::vector<UniqueFd> fds) {
   auto* live = TRY(running(params));
   if (fds.size() != 1) return Error::make(Code::kInvalid, "it takes 1 descriptor, the relay");
+  TRY(check_relay(fds[0].get()));
   if (!live->io) return Error::make(Code::kState, "its streams were lost");
   TRY(live->io->attach(std::move(fds[0]), ContainerIo::Slow::kDrop, ContainerIo::From::kNow));
   return Json{{"container", live->name}};

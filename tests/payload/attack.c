@@ -114,6 +114,34 @@ static int attack_trace(double seconds) {
   return 0;
 }
 
+// Whether a process that appears leads to `file`, which only the host has, or holds a descriptor
+// that the payload does not get.
+static int attack_host(const char* file, double seconds) {
+  const double end = now() + seconds;
+  int list[512], hits = 0, seen = 0, fds = 0;
+  const int self = getpid();
+  char path[64], target[256];
+  while (now() < end) {
+    for (int i = 0, n = pids(list, 512); i < n; ++i) {
+      if (list[i] == self || list[i] == 1) continue;
+      ++seen;
+      snprintf(path, sizeof path, "/proc/%d/root", list[i]);
+      const int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+      if (root >= 0 && faccessat(root, file[0] == '/' ? file + 1 : file, F_OK, 0) == 0) ++hits;
+      if (root >= 0) close(root);
+      for (int fd = 3; fd < 40; ++fd) {
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", list[i], fd);
+        const ssize_t size = readlink(path, target, sizeof target - 1);
+        if (size > 0 && target[0] == '/' && strncmp(target, "/proc", 5) &&
+            strncmp(target, "/dev/", 5))
+          ++fds;
+      }
+    }
+  }
+  printf("seen=%d hits=%d fds=%d\n", seen, hits, fds);
+  return 0;
+}
+
 static int attack_swap(const char* a, const char* b, double seconds) {
   const double end = now() + seconds;
   unsigned long swaps = 0;
@@ -205,6 +233,7 @@ int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   if (!strcmp(what, "exe") && argc > 2) return attack_exe(atof(argv[2]));
   if (!strcmp(what, "trace") && argc > 2) return attack_trace(atof(argv[2]));
+  if (!strcmp(what, "host") && argc > 3) return attack_host(argv[2], atof(argv[3]));
   if (!strcmp(what, "swap") && argc > 4) return attack_swap(argv[2], argv[3], atof(argv[4]));
   if (!strcmp(what, "tiocsti")) return attack_tiocsti();
   if (!strcmp(what, "fds")) return attack_fds();

@@ -78,6 +78,11 @@ Result<int> run(const Options& options, const std::string& id) {
     return Error::make(Code::kInvalid, "--tty with --detach needs --console-socket");
   auto executed =
       TRY(container::exec(dir.container.get(), spec, std::move(exec), Deadline::in(kVerbTime)));
+  if (auto outcome = executed.outcome(Deadline::in(kVerbTime)); !outcome.ok()) {
+    container::finish_exec(dir.container.get(), executed.leaf_path, Deadline::in(kVerbTime))
+        .ignore("the first error is the one to tell");
+    return std::move(outcome).error();
+  }
   if (!options.console_socket.empty() && executed.console) {
     TRY(send_console(options.console_socket, executed.console.get()));
     executed.console.reset();
