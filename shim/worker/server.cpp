@@ -9,13 +9,17 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "shim/protocol/rpc.h"
+#include "shim/worker/params.h"
 
 namespace wherry::shim {
 namespace {
 
 constexpr std::size_t kMostConnections = 64;
 constexpr std::size_t kMostOutput = 8 * 1024 * 1024;  // bytes of replies that nobody reads
+constexpr unsigned kMostWaiting = 256;  // requests of one connection without their reply
 constexpr Millis kTransferWait{30'000};
+constexpr Millis kIdleWait{60'000};  // a connection that asks nothing and waits for nothing
 
 // Root, and whoever we run as: the directory keeps others away already.
 bool allowed(int socket) {
@@ -23,6 +27,13 @@ bool allowed(int socket) {
   socklen_t size = sizeof peer;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0) return false;
   return peer.uid == 0 || peer.uid == ::geteuid();
+}
+
+void refuse(int socket) {
+  const auto line = error_line(
+      nullptr, Error::make(Code::kBusy, cat(kMostConnections, " connections are open already"))
+                   .hint("one that is idle is closed after a minute"));
+  ::send(socket, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 }  // namespace
@@ -59,7 +70,11 @@ void Server::on_accept() {
   while (true) {
     UniqueFd socket{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
     if (!socket) return;
-    if (!allowed(socket.get()) || connections_.size() >= kMostConnections) continue;
+    if (!allowed(socket.get())) continue;
+    if (connections_.size() >= kMostConnections) {
+      refuse(socket.get());
+      continue;
+    }
     auto connection = std::make_unique<Connection>();
     connection->id = ++last_id_;
     connection->socket = std::move(socket);
@@ -69,6 +84,7 @@ void Server::on_accept() {
                      [this, &added](std::uint32_t events) { on_ready(added, events); });
     if (!watched.ok()) continue;
     connections_.push_back(std::move(connection));
+    set_timer(added);
   }
 }
 
@@ -113,14 +129,20 @@ void Server::read(Connection& connection) {
     connection.gone = true;
     return;
   }
+  while (const auto line = connection.lines.next()) handle(connection, *line);
+  set_timer(connection);
+}
+
+void Server::set_timer(Connection& connection) {
   loop().cancel(connection.timer);
   connection.timer = 0;
-  while (const auto line = connection.lines.next()) handle(connection, *line);
-  if (connection.lines.empty()) return;
-  connection.timer = loop().after(kTransferWait, [this, id = connection.id] {
-    if (auto* late = find(id)) late->gone = true;
-    sweep();
-  });
+  const bool transfers = !connection.lines.empty() || !connection.output.empty();
+  if (!transfers && connection.waiting > 0) return;
+  connection.timer =
+      loop().after(transfers ? kTransferWait : kIdleWait, [this, id = connection.id] {
+        if (auto* late = find(id)) late->gone = true;
+        sweep();
+      });
 }
 
 void Server::handle(Connection& connection, const std::string& line) {
@@ -128,6 +150,11 @@ void Server::handle(Connection& connection, const std::string& line) {
   connection.fds.clear();
   auto request = parse_request(line);
   if (!request.ok()) return answer(connection.id, nullptr, std::move(request).error());
+  if (auto right = check_params(request.value().params); !right.ok())
+    return answer(connection.id, request.value().id, std::move(right).error());
+  if (connection.waiting >= kMostWaiting)
+    return answer(connection.id, request.value().id,
+                  Error::make(Code::kBusy, cat(kMostWaiting, " requests of this connection wait")));
   ++connection.waiting;
   const Json id = request.value().id;
   call(std::move(request).value(), std::move(fds),
@@ -161,13 +188,7 @@ void Server::write(Connection& connection) {
   loop()
       .change(connection.socket.get(), EPOLLIN | (connection.output.empty() ? 0U : EPOLLOUT))
       .ignore("it is watched");
-  loop().cancel(connection.timer);
-  connection.timer = 0;
-  if (connection.output.empty()) return;
-  connection.timer = loop().after(kTransferWait, [this, id = connection.id] {
-    if (auto* late = find(id)) late->gone = true;
-    sweep();
-  });
+  set_timer(connection);
 }
 
 }  // namespace wherry::shim

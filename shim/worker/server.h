@@ -44,6 +44,7 @@ class Server {
   void read(Connection& connection);
   void handle(Connection& connection, const std::string& line);
   void answer(std::uint64_t connection, const Json& id, const Result<Json>& result);
+  void set_timer(Connection& connection);  // for what it is to do next
   void write(Connection& connection);
   void sweep();
   Connection* find(std::uint64_t id);
