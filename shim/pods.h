@@ -13,6 +13,7 @@
 #include "base/json_fwd.h"
 #include "base/result.h"
 #include "runtime/pod/pod.h"
+#include "shim/protocol/failure.h"
 #include "shim/protocol/pod_status.h"
 
 namespace wherry {
@@ -38,17 +39,14 @@ struct ExecRequest {
       0, 1, 2};  // the caller's own; relayed when tty, passed as descriptors otherwise
 };
 
-// What a failed run or exec means to a shell: 127 the program was not found, 126 it cannot be
-// executed, else 125.
-int exit_code_of_failure(const Error& error);
-
 class Pods {
  public:
   static Result<Pods> open(Places places);
 
   // Reserves id and name, writes the record, starts keeper and worker and waits until every
   // container runs (or the pod has failed). The error of a container that cannot start comes back
-  // whole, and nothing stays.
+  // whole, and nothing stays. That an init container has failed, or that the pod was stopped before
+  // all of it ran, is an error too (kState), and the pod stays with its logs.
   Result<PodStatus> run(pod::Pod pod, Deadline deadline);
   // As `run`, with the caller's terminal or pipes attached to the primary container from its first
   // byte. Returns its exit code.
@@ -62,7 +60,13 @@ class Pods {
   Result<PodStatus> status(const Target& target) const;
   Result<Json> inspect(
       const Target& target) const;  // status, pod.json, config.json as used (secrets left out)
-  Result<int> wait(const Target& target, Deadline deadline) const;  // exit code of the container
+  // Until the pod has ended, or the container will not run again; the exit code of the pod's
+  // primary container (or of what failed it), or of the container. kTimeout says that it still
+  // runs, and for how long it was waited when that is given as `asked`.
+  Result<int> wait(const Target& target, Deadline deadline,
+                   std::optional<std::chrono::seconds> asked = {}) const;
+  // kState when it does not run.
+  Result<> kill(const Target& target, const std::string& signal, Deadline deadline) const;
   Result<int> exec(const Target& target, ExecRequest request, Deadline deadline);
   Result<> stop(const Target& target, std::optional<std::chrono::seconds> grace, Deadline deadline);
   enum class Force : std::uint8_t { kNo, kYes };

@@ -278,6 +278,25 @@ bool Machine::grace_over(std::size_t index) const {
   return over(grace_ends_) || over(items_[index].kill_at);
 }
 
+bool Machine::over(std::size_t index) const {
+  const auto& item = items_[index];
+  if (finished()) return true;
+  switch (item.step) {
+    case Step::kWaiting:
+      return item.stop_asked || phase_ == Phase::kStopping;
+    case Step::kEnding:
+      return !item.again && !wants_restart(index);
+    case Step::kExited:
+      return true;
+    case Step::kCreating:
+    case Step::kStarting:
+    case Step::kRunning:
+    case Step::kBackOff:
+      return false;
+  }
+  return false;
+}
+
 // ---- the pod
 // ---------------------------------------------------------------------------------------------------
 
@@ -373,10 +392,9 @@ void Machine::finish() {
   bool well = why_.empty();
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const auto& item = items_[i];
-    if (item.step == Step::kWaiting || spec_.containers[i].kind != ContainerSpec::Kind::kMain)
-      continue;
-    const bool unmade = !item.has_ended && item.stop_asked;
-    if (!item.stopped_by_request && !unmade && item.exit_code != 0) well = false;
+    if (spec_.containers[i].kind != ContainerSpec::Kind::kMain) continue;
+    // One that never ran has not succeeded either.
+    if (!item.has_ended || item.exit_code != 0) well = false;
   }
   phase_ = well ? Phase::kSucceeded : Phase::kFailed;
   if (grace_ends_) out_.push_back(Disarm{{}, Timer::kGrace});

@@ -167,6 +167,7 @@ ContainerView Machine::view(std::size_t index) const {
   out.has_ended = item.has_ended;
   out.exit_code = item.exit_code;
   out.stopped_by_request = item.stopped_by_request;
+  out.over = over(index);
   out.message = item.message;
   out.started_at = item.started_at.value_or(Millis{0});
   out.ended_at = item.ended_at.value_or(Millis{0});

@@ -8,6 +8,7 @@
 #include "cgroups/cgroups.h"
 #include "runtime/container/container.h"
 #include "shim/protocol/boot_plan.h"
+#include "shim/protocol/event_log.h"
 #include "shim/protocol/exit_record.h"
 #include "shim/protocol/removal.h"
 
@@ -23,6 +24,38 @@ Result<Shims> shims_in(int state) {
       TRY(parse_json(TRY(read_file_at(state, kStatusFile, 1024 * 1024)), kStatusFile));
   const auto found = json.find("shims");
   return found == json.end() ? Shims{} : shims_from_json(*found);
+}
+
+// What the pod's own events have open, when nobody is left who knows more: containers that were
+// made and have not ended, and the run.
+void tell_ends(const Places& places, const std::string& id, const std::string& ns,
+               const std::string& name) {
+  const auto own = sys::openat(AT_FDCWD, pod_path(places.root, id), O_RDONLY | O_DIRECTORY);
+  const auto host = sys::openat(AT_FDCWD, places.root, O_RDONLY | O_DIRECTORY);
+  if (!own.ok() || !host.ok()) return;
+  std::vector<std::string> open;
+  bool runs = false;
+  read_events(own.value().get(), [&](const Json& event) {
+    const auto type = json_string_or(event, "type", "");
+    const auto container = json_string_or(event, "container", "");
+    if (type == "pod.started") runs = true;
+    if (type == "pod.ended") runs = false;
+    if (type == "container.created") open.push_back(container);
+    if (type == "container.exited" || type == "container.failed") std::erase(open, container);
+  });
+  const auto tell = [&](const char* type, const std::string& container) {
+    Json line{{"type", type},
+              {"pod", id},
+              {"name", name},
+              {"namespace", ns},
+              {"reason", "it was ended from outside: its shim could not tell how"}};
+    if (!container.empty()) line["container"] = container;
+    const auto told = append_event(own.value().get(), line);
+    if (told.ok()) line["podSeq"] = told.value();
+    append_event(host.value().get(), line).ignore("it has ended all the same");
+  };
+  for (const auto& container : open) tell("container.exited", container);
+  if (runs) tell("pod.ended", "");
 }
 
 // The keeper's death is seen at once by its pidfd; the lock then says whether that was all.
@@ -108,6 +141,7 @@ Result<std::vector<std::string>> still_running(const Places& places, const std::
 
 Result<> mark_ended(const Places& places, const PodView& view) {
   PodStatus status = view.status;
+  tell_ends(places, status.id, status.ns, status.name);
   if (status.phase == "Succeeded" || status.phase == "Failed") return {};
   status.phase = "Failed";
   status.reason = "its shim was gone when it was stopped";
@@ -128,6 +162,7 @@ Result<> mark_ended(const Places& places, const PodView& view) {
 Result<> take_away(const Places& places, const pod::Pod& pod, Deadline deadline) {
   TRY(kill_everything(places, pod.id, deadline));
   TRY(destroy_remains(places, pod.id, deadline));
+  tell_ends(places, pod.id, pod.ns, pod.name);
   return remove_pod_files(places.root, places.state, pod.id, pod.ns, pod.name);
 }
 

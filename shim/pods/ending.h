@@ -20,9 +20,11 @@ Result<> kill_everything(const Places& places, const std::string& id, Deadline d
 Result<> destroy_remains(const Places& places, const std::string& id, Deadline deadline);
 // The containers of a pod that nobody keeps whose init lives all the same: "'web' (pid 12)".
 Result<std::vector<std::string>> still_running(const Places& places, const std::string& id);
-// After destroy_remains() of a pod that had not ended: it has now, and nobody can tell how.
+// After destroy_remains() of a pod that had not ended: it has now, and nobody can tell how. Its
+// events say so as well.
 Result<> mark_ended(const Places& places, const PodView& view);
-// All of it, in whatever state: after it nothing of the pod is left. Idempotent.
+// All of it, in whatever state: after it nothing of the pod is left but its events, in which all
+// that was begun has its end. Idempotent.
 Result<> take_away(const Places& places, const pod::Pod& pod, Deadline deadline);
 
 }  // namespace wherry::shim

@@ -8,6 +8,7 @@
 #include "shim/pods.h"
 #include "shim/pods/store_paths.h"
 #include "shim/pods/tail.h"
+#include "shim/pods/verdict.h"
 #include "shim/protocol/boot_plan.h"
 #include "shim/protocol/event_log.h"
 
@@ -73,7 +74,7 @@ class Assembler {
   std::array<std::string, 2> pending_;
 };
 
-bool has_ended(const PodStatus& status, const std::string& container) {
+bool is_over(const PodStatus& status, const std::string& container) {
   const auto found = std::find_if(status.containers.begin(), status.containers.end(),
                                   [&](const auto& one) { return one.name == container; });
   return found == status.containers.end() || status.sandbox != "READY" ||
@@ -88,6 +89,9 @@ Result<> Pods::logs(const Target& target, const LogOptions& options, const OnLin
                              ? target.container
                              : pod.containers.front().name;
   const auto dir = cat(pod_path(places_.root, target.pod_id), "/", kLogsDir, "/", container);
+  const auto last = last_run(dir);
+  if (!last.ok() && last.error().code() == Code::kNotFound)
+    return never_started(TRY(view_pod(places_, target.pod_id)).status, container);
   auto run = TRY_CTX(last_run(dir), cat("logs of '", container, "'"));
   const auto open_run = [&]() -> Result<LineFile> {
     return LineFile{TRY(sys::openat(AT_FDCWD, cat(dir, "/", run, ".log"), O_RDONLY))};
@@ -108,7 +112,7 @@ Result<> Pods::logs(const Target& target, const LogOptions& options, const OnLin
   while (true) {
     // Asked before the file is read: what an ended container has said is all there.
     const auto view = view_pod(places_, target.pod_id);
-    const bool over = !view.ok() || has_ended(view.value().status, container);
+    const bool over = !view.ok() || is_over(view.value().status, container);
     TRY(file.read(add));
     const auto newest = last_run(dir);
     if (newest.ok() && newest.value() != run) {

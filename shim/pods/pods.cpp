@@ -14,11 +14,12 @@
 #include "oci/config.h"
 #include "shim/client/client.h"
 #include "shim/client/terminal.h"
+#include "shim/pods/asking.h"
 #include "shim/pods/ending.h"
 #include "shim/pods/starter.h"
 #include "shim/pods/store_paths.h"
+#include "shim/pods/verdict.h"
 #include "shim/protocol/boot_plan.h"
-#include "shim/protocol/event_log.h"
 #include "shim/protocol/removal.h"
 
 namespace wherry {
@@ -26,26 +27,9 @@ namespace {
 
 using namespace shim;
 
-constexpr Millis kCallWait{5'000};
+constexpr Millis kSignalWait{5'000};
 constexpr Millis kReleaseWait{5'000};
 constexpr std::size_t kIdBytes = 32;
-
-Result<Client> connect_to(const Places& places, const std::string& id, Deadline deadline) {
-  const auto state = TRY(sys::openat(AT_FDCWD, pod_path(places.state, id), O_RDONLY | O_DIRECTORY));
-  return Client::connect(state.get(), deadline);
-}
-
-// A request that may be made twice. A worker that dies over it is replaced by its keeper, which
-// holds the socket; when nobody keeps the pod any more, the last hang-up is the answer.
-Result<Json> ask(const Places& places, const std::string& id, const std::string& method,
-                 const Json& params, Deadline deadline) {
-  while (true) {
-    auto client = TRY(connect_to(places, id, deadline));
-    auto reply = client.call(method, params, {}, deadline);
-    if (reply.ok() || !is_hang_up(reply.error()) || deadline.expired()) return reply;
-    if (!TRY(view_pod(places, id)).alive) return reply;
-  }
-}
 
 Result<> check_places(const Places& places) {
   for (const auto& [what, path] :
@@ -91,6 +75,13 @@ Result<int> known_code(const std::optional<int>& code, const std::string& what) 
   return Error::make(Code::kState, cat(what, " has ended and its exit code is not known"));
 }
 
+// A process that was begun is not begun twice.
+Result<Json> exec_reply(Result<Json> reply) {
+  if (reply.ok() || !is_hang_up(reply.error())) return reply;
+  return Error::make(
+      Code::kState, "the pod's worker has ended while the process ran: its exit code is not known");
+}
+
 Result<int> code_in(const Json& reply, const std::string& what) {
   const auto code = json_int(reply, "exitCode");
   return known_code(code.ok() ? std::optional{static_cast<int>(code.value())} : std::nullopt, what);
@@ -105,15 +96,6 @@ void clear_up(const Places& places, const std::string& id, const ProcessIdentity
       .ignore("`wherry leaks` shows what is left");
 }
 
-void tell_removed(const Places& places, const pod::Pod& pod) {
-  const auto root = sys::openat(AT_FDCWD, places.root, O_RDONLY | O_DIRECTORY);
-  if (root.ok())
-    append_event(
-        root.value().get(),
-        {{"type", "pod.removed"}, {"pod", pod.id}, {"name", pod.name}, {"namespace", pod.ns}})
-        .ignore("the pod is gone all the same");
-}
-
 }  // namespace
 
 Result<Pods> Pods::open(Places places) {
@@ -123,18 +105,15 @@ Result<Pods> Pods::open(Places places) {
   return Pods{std::move(places)};
 }
 
-int exit_code_of_failure(const Error& error) {
-  if (error.step() != "exec") return 125;
-  return error.code() == Code::kNotFound ? 127 : 126;  // by path, or in no directory of PATH
-}
-
 // ---- run
 // ---------------------------------------------------------------------------------------------------------
 
 Result<PodStatus> Pods::run(pod::Pod pod, Deadline deadline) {
   complete(pod);
   const auto launched = TRY(launch(places_, pod, -1));
-  return TRY(await_start(places_, pod, launched, deadline)).status;
+  auto status = TRY(await_start(places_, pod, launched, deadline)).status;
+  TRY(check_started(status));
+  return status;
 }
 
 Result<int> Pods::run_attached(pod::Pod pod, std::array<int, 3> stdio) {
@@ -152,14 +131,11 @@ Result<int> Pods::run_attached(pod::Pod pod, std::array<int, 3> stdio) {
   const auto launched = TRY(launch(places_, pod, theirs.get()));
   theirs.reset();
   const auto answer = TRY(await_start(places_, pod, launched, Deadline::never()));
+  TRY(check_started(answer.status));
   if (!primary.tty)
     options.on_signal = [&](int signum) {
-      auto client = connect_to(places_, pod.id, Deadline::in(kCallWait));
-      if (client.ok())
-        client.value()
-            .call("kill", {{"container", primary.name}, {"signal", std::to_string(signum)}}, {},
-                  Deadline::in(kCallWait))
-            .ignore("it may have ended");
+      kill({pod.id, primary.name}, std::to_string(signum), Deadline::in(kSignalWait))
+          .ignore("it may have ended");
     };
   const auto outcome = TRY(run_relay(std::move(ours), options));
   using How = RelayOutcome::How;
@@ -192,9 +168,9 @@ Result<int> Pods::attach(const Target& target, std::array<int, 3> stdio) {
     options.interactive = found->stdin_open;
     options.tty = found->tty;
   }
-  auto client = TRY(connect_to(places_, target.pod_id, Deadline::in(kCallWait)));
+  auto client = TRY(reach_worker(places_, target.pod_id, Deadline::never()));
   TRY(client.call("attach", {{"container", container->name}}, std::array{theirs.get()},
-                  Deadline::in(kCallWait)));
+                  Deadline::in(kAnswerWait)));
   theirs.reset();
   const auto outcome = TRY(run_relay(std::move(ours), options));
   if (outcome.how == RelayOutcome::How::kDetached) return 0;
@@ -223,7 +199,8 @@ Result<Target> Pods::resolve(const std::string& text, const std::string& ns) con
                          cat("'", pod, "' is the beginning of ", matching.size(), " ids"));
     if (matching.empty())
       return Error::make(Code::kNotFound,
-                         cat("there is no pod '", pod, "' in namespace '", ns, "'"));
+                         cat("there is no pod '", pod, "' in namespace '", ns, "'"))
+          .hint(TRY(where_else(places_, pod)));
     target.pod_id = matching.front();
   }
   if (!target.container.empty()) {
@@ -283,23 +260,32 @@ Result<Json> Pods::inspect(const Target& target) const {
 // ---- verbs
 // -------------------------------------------------------------------------------------------------------
 
-Result<int> Pods::wait(const Target& target, Deadline deadline) const {
+Result<int> Pods::wait(const Target& target, Deadline deadline,
+                       std::optional<std::chrono::seconds> asked) const {
   const auto view = TRY(view_pod(places_, target.pod_id));
-  const auto* container = find_container(view.status, target.container);
-  if (container == nullptr)
-    return Error::make(Code::kNotFound, cat("the pod has no container '", target.container, "'"));
-  const std::string what = cat("container '", container->name, "'");
-  if (!view.alive) return known_code(container->exit_code, what);
-  auto reply = ask(places_, target.pod_id, "wait", {{"container", container->name}}, deadline);
-  if (reply.ok()) return code_in(reply.value(), what);
-  if (!is_hang_up(reply.error()) && reply.error().code() != Code::kNotFound)
-    return std::move(reply).error();
-  // The pod has ended before it could say so: what it wrote last is there.
-  const auto last = TRY(view_pod(places_, target.pod_id));
-  const auto* ended = find_container(last.status, container->name);
-  return known_code(ended == nullptr ? std::nullopt : ended->exit_code, what);
+  const auto& name = target.container;
+  if (!name.empty() && find_container(view.status, name) == nullptr)
+    return Error::make(Code::kNotFound, cat("the pod has no container '", name, "'"));
+  if (!view.alive) return code_at_the_end(view.status, name);
+  const auto late = cat(words_for(view.status, name), " still runs",
+                        asked ? cat(" after ", asked->count(), " s") : "");
+  auto reply = ask(places_, target.pod_id, "wait", container_param(target), deadline, late);
+  if (!reply.ok() && !is_gone(reply.error())) return std::move(reply).error();
+  if (reply.ok())
+    if (const auto code = json_int(reply.value(), "exitCode"); code.ok())
+      return static_cast<int>(code.value());
+  // It has ended before it could say so, or nobody can tell: what it wrote last is there.
+  const auto last = view_pod(places_, target.pod_id);
+  return code_at_the_end(last.ok() ? last.value().status : view.status, name);
 }
 
+Result<> Pods::kill(const Target& target, const std::string& signal, Deadline deadline) const {
+  Json params = container_param(target);
+  params["signal"] = signal;
+  auto client = TRY(reach_worker(places_, target.pod_id, deadline));
+  TRY(client.call("kill", params, {}, deadline));
+  return {};
+}
 Result<int> Pods::exec(const Target& target, ExecRequest request, Deadline deadline) {
   Json params = container_param(target);
   params["argv"] = request.argv;
@@ -307,19 +293,19 @@ Result<int> Pods::exec(const Target& target, ExecRequest request, Deadline deadl
   params["tty"] = request.tty;
   if (!request.user.empty()) params["user"] = request.user;
   if (!request.cwd.empty()) params["cwd"] = request.cwd;
-  auto client = TRY(connect_to(places_, target.pod_id, Deadline::in(kCallWait)));
+  auto client = TRY(reach_worker(places_, target.pod_id, deadline));
   if (!request.tty) {
     const auto null = TRY(sys::openat(AT_FDCWD, "/dev/null", O_RDONLY));
     const std::array<int, 3> fds{request.interactive ? request.stdio[0] : null.get(),
                                  request.stdio[1], request.stdio[2]};
-    return code_in(TRY(client.call("exec", params, fds, deadline)), "the process");
+    return code_in(TRY(exec_reply(client.call("exec", params, fds, deadline))), "the process");
   }
   auto [ours, theirs] = TRY(sys::socketpair(SOCK_SEQPACKET));
   if (const auto size = window_size(request.stdio[0])) {
     params["rows"] = size->rows;
     params["columns"] = size->columns;
   }
-  TRY(client.send("exec", params, std::array{theirs.get()}, Deadline::in(kCallWait)));
+  TRY(client.send("exec", params, std::array{theirs.get()}, Deadline::in(kAnswerWait)));
   theirs.reset();
   RelayOptions options;
   options.stdio = request.stdio;
@@ -327,7 +313,7 @@ Result<int> Pods::exec(const Target& target, ExecRequest request, Deadline deadl
   options.tty = true;
   const auto outcome = TRY(run_relay(std::move(ours), options));
   if (outcome.how == RelayOutcome::How::kDetached) return 0;
-  return code_in(TRY(client.receive(deadline)), "the process");
+  return code_in(TRY(exec_reply(client.receive(deadline))), "the process");
 }
 
 Result<> Pods::stop(const Target& target, std::optional<std::chrono::seconds> grace,
@@ -339,18 +325,23 @@ Result<> Pods::stop(const Target& target, std::optional<std::chrono::seconds> gr
   }
   Json params = container_param(target);
   if (grace) params["grace"] = grace->count();
-  auto reply = ask(places_, target.pod_id, "stop", params, deadline);
-  // A hang-up is what its end looks like to one who came late.
-  if (!reply.ok() && !is_hang_up(reply.error()) && reply.error().code() != Code::kNotFound)
-    return std::move(reply).error().hint(cat("wherry rm -f ", view.status.name));
+  auto reply = ask(places_, target.pod_id, "stop", params, deadline,
+                   cat(words_for(view.status, target.container), " has not ended in time"));
+  // That it is gone is what its end looks like to one who came late.
+  if (!reply.ok() && !is_gone(reply.error())) return std::move(reply).error();
   if (!target.container.empty()) return {};
   TRY(await_release(places_, target.pod_id, deadline));
   return remove_pod_cgroups(pod_cgroup(places_, target.pod_id), deadline);
 }
 
 Result<> Pods::remove(const Target& target, Force force, Deadline deadline) {
-  const auto view = TRY(view_pod(places_, target.pod_id));
+  auto view = TRY(view_pod(places_, target.pod_id));
   auto pod = load_pod(places_, target.pod_id);
+  if (view.alive && force == Force::kNo && has_ended(view.status)) {
+    // Its shim is about to go: whoever was told of the end may remove the pod.
+    await_release(places_, target.pod_id, Deadline::in(kReleaseWait)).ignore("refused below");
+    view = TRY(view_pod(places_, target.pod_id));
+  }
   if (view.alive && force == Force::kNo)
     return Error::make(Code::kState,
                        cat("pod '", view.status.name, "' is ",
@@ -363,13 +354,7 @@ Result<> Pods::remove(const Target& target, Force force, Deadline deadline) {
                              running.front(), " still runs"))
           .hint(cat("wherry rm -f ", view.status.name));
   if (view.alive) {
-    // The worker first: it ends what it can in good order. One that does not answer is killed with
-    // all the rest.
-    const auto polite = Deadline::in(kCallWait).sooner(deadline.left());
-    const auto keeper = open_pidfd(view.shims.keeper);
-    const auto asked = ask(places_, target.pod_id, "remove", Json::object(), polite);
-    if (asked.ok() && keeper.ok())
-      sys::poll_one(keeper.value().get(), POLLIN, polite).ignore("take_away kills it");
+    ask_to_remove(places_, target.pod_id, deadline);
   }
   if (!pod.ok()) {  // an unreadable record is removed like any other; the status tells its name
     pod::Pod unreadable;
@@ -378,10 +363,7 @@ Result<> Pods::remove(const Target& target, Force force, Deadline deadline) {
     unreadable.ns = view.status.ns;
     pod = std::move(unreadable);
   }
-  const bool still_there = sys::fstatat(AT_FDCWD, pod_path(places_.root, target.pod_id)).ok();
-  TRY(take_away(places_, pod.value(), deadline));
-  if (still_there) tell_removed(places_, pod.value());  // else the worker has removed it, and told
-  return {};
+  return take_away(places_, pod.value(), deadline);
 }
 
 }  // namespace wherry

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "shim/client/client.h"
 #include "shim/pods.h"
+#include "shim/pods/asking.h"
 #include "shim/pods/store_paths.h"
 #include "shim/protocol/boot_plan.h"
 #include "shim/protocol/exit_record.h"
@@ -122,7 +123,7 @@ Result<Json> Pods::shim_inspect(const Target& target) const {
 
 Result<Json> Pods::shim_call(const Target& target, const std::string& method, const Json& params,
                              Deadline deadline) const {
-  auto client = TRY(connect_to(places_, target.pod_id, deadline));
+  auto client = TRY(reach_worker(places_, target.pod_id, deadline));
   return client.call(method, params, {}, deadline);
 }
 

@@ -20,6 +20,7 @@
 #include "cgroups/cgroups.h"
 #include "runtime/image/store.h"
 #include "runtime/pod/to_spec.h"
+#include "shim/pods/asking.h"
 #include "shim/pods/ending.h"
 #include "shim/pods/programs.h"
 #include "shim/pods/store_paths.h"
@@ -212,8 +213,11 @@ Result<Answer> await_start(const Places& places, const pod::Pod& pod, const Laun
     return answer;
   };
   auto status = answered();
-  if (!status.ok())
-    take_away(places, pod, Deadline::in(kUndoWait)).ignore("the first error is the one to tell");
+  if (status.ok()) return status;
+  // A worker that is still at it ends what it has made in good order.
+  if (status.error().code() == Code::kTimeout)
+    ask_to_remove(places, pod.id, Deadline::in(kUndoWait));
+  take_away(places, pod, Deadline::in(kUndoWait)).ignore("the first error is the one to tell");
   return status;
 }
 

@@ -107,10 +107,15 @@ Result<> reserve_name(const Places& places, const pod::Pod& pod,
   const auto space = TRY(make_dir_at(names.get(), pod.ns, 0700));
   const auto lock =
       TRY(lock_file_at(ledger.get(), kLedgerLock, LockKind::kExclusive, Deadline::in(kLedgerWait)));
-  if (const auto holder = TRY(id_of_name(places, pod.ns, pod.name)))
+  if (const auto holder = TRY(id_of_name(places, pod.ns, pod.name))) {
+    const auto view = view_pod(places, *holder);
+    const bool ended = view.ok() && (view.value().status.phase == "Succeeded" ||
+                                     view.value().status.phase == "Failed");
     return Error::make(Code::kExists,
                        cat("the name '", pod.name, "' is taken by pod ", holder->substr(0, 12)))
-        .hint(cat("wherry rm ", pod.name));
+        .hint(cat("wherry rm ", ended ? "" : "-f ",
+                  pod.ns == "default" ? "" : cat("-n ", pod.ns, " "), pod.name));
+  }
   TRY(replace_file(space.get(), pod.name, pod.id, 0600));
   auto kept = keep();
   if (!kept.ok())
@@ -126,6 +131,17 @@ Result<std::optional<std::string>> id_of_name(const Places& places, const std::s
   const std::string id{trim(text.value())};
   if (!is_id(id) || !exists(pod_path(places.root, id))) return std::optional<std::string>{};
   return std::optional{id};
+}
+
+Result<std::string> where_else(const Places& places, const std::string& name) {
+  std::vector<std::string> found;
+  const auto names = sys::openat(AT_FDCWD, cat(places.root, "/", kLedgerDir, "/", kNamesDir),
+                                 O_RDONLY | O_DIRECTORY);
+  if (!names.ok() || !check_name("the name", name).ok()) return std::string{};
+  for (const auto& ns : TRY(list_dir(names.value().get())))
+    if (TRY(id_of_name(places, ns, name))) found.push_back(cat("-n ", ns));
+  std::sort(found.begin(), found.end());
+  return join(found, " or ");
 }
 
 Result<std::vector<std::string>> all_ids(const Places& places) {

@@ -26,6 +26,8 @@ Result<> reserve_name(const Places& places, const pod::Pod& pod,
                       const std::function<Result<>()>& keep);
 Result<std::optional<std::string>> id_of_name(const Places& places, const std::string& ns,
                                               const std::string& name);
+// Where pods of this name are, for a hint: "-n ns1", "-n ns1 or -n ns2"; empty: nowhere.
+Result<std::string> where_else(const Places& places, const std::string& name);
 Result<std::vector<std::string>> all_ids(const Places& places);
 
 // Everything about a pod that can be had from files and its lock.

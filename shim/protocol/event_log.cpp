@@ -15,6 +15,7 @@ namespace {
 constexpr char kLockFile[] = "events.lock";  // its content is the last number given out
 constexpr Millis kLockWait{1'000};
 constexpr std::size_t kDigits = 20;
+constexpr char kRemoved[] = "pod.removed";
 }  // namespace
 
 Result<std::uint64_t> append_event(int dir, const Json& event) {
@@ -41,6 +42,38 @@ Result<std::uint64_t> append_event(int dir, const Json& event) {
     return Error::sys("pwrite", kLockFile);
   TRY(sys::write_all(file.get(), dump_json(line) + "\n", kEventFile));
   return seq;
+}
+
+void read_events(int dir, const std::function<void(const Json&)>& on_event) {
+  for (const char* name : {kOlderEventFile, kEventFile}) {
+    const auto text = read_file_at(dir, name, 2 * kEventFileLimit);
+    if (!text.ok()) continue;
+    for (const auto line : split(text.value(), '\n'))
+      if (const auto event = parse_json(line, "event"); event.ok() && event.value().is_object())
+        on_event(event.value());
+  }
+}
+
+Result<> tell_removed(int dir, const std::string& id, const std::string& ns,
+                      const std::string& name) {
+  TRY(append_event(dir, {{"type", kRemoved}, {"pod", id}, {"name", name}, {"namespace", ns}}));
+  return {};
+}
+
+Result<> tell_removed_once(int dir, const std::string& id, const std::string& ns,
+                           const std::string& name) {
+  bool known = false;
+  for (const char* file : {kEventFile, kOlderEventFile}) {
+    const auto text = read_file_at(dir, file, 2 * kEventFileLimit);
+    if (!text.ok()) continue;
+    // By its text: a log of megabytes is not parsed for one line.
+    for (const auto line : split(text.value(), '\n')) {
+      if (line.find(id) == std::string_view::npos) continue;
+      if (line.find(kRemoved) != std::string_view::npos) return {};
+      known = true;
+    }
+  }
+  return known ? tell_removed(dir, id, ns, name) : Result<>{};
 }
 
 }  // namespace wherry::shim

@@ -2,6 +2,7 @@
 // host in the store, so that `events --since` needs no daemon.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/fd.h"
@@ -18,5 +19,17 @@ inline constexpr std::size_t kEventFileLimit =
 // Adds {"seq": N, "time": ...} in front of `event` and appends it to the log in `dir`, under the
 // log's own lock, by one write(2). Returns N. Two logs never wait for each other.
 Result<std::uint64_t> append_event(int dir, const Json& event);
+
+// Calls `on_event` with each event of the log in `dir`, the oldest first. A line that a full disk
+// has cut short, and a log that is not there, are passed over.
+void read_events(int dir, const std::function<void(const Json&)>& on_event);
+
+// Appends `pod.removed` to the log in `dir`, the host's.
+Result<> tell_removed(int dir, const std::string& id, const std::string& ns,
+                      const std::string& name);
+// The same for whoever finishes a removal that another has begun: not twice, and not of a pod of
+// which nothing was ever told.
+Result<> tell_removed_once(int dir, const std::string& id, const std::string& ns,
+                           const std::string& name);
 
 }  // namespace wherry::shim

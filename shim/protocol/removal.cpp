@@ -4,6 +4,7 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "cgroups/cgroups.h"
+#include "shim/protocol/event_log.h"
 
 namespace wherry::shim {
 namespace {
@@ -36,8 +37,16 @@ Result<> release_name(const std::string& root, const std::string& id, const std:
 
 Result<> remove_pod_files(const std::string& root, const std::string& state, const std::string& id,
                           const std::string& ns, const std::string& name) {
+  // With its event log still there nobody has begun to remove it.
+  const bool first =
+      sys::fstatat(AT_FDCWD, cat(root, "/", kPodsDir, "/", id, "/", kEventFile)).ok();
   TRY_CTX(remove_below(root, id), "remove from store");
   TRY_CTX(release_name(root, id, ns, name), "release name");
+  // Between the two: whoever dies here leaves either a state directory, which says that the removal
+  // is to be finished, or an event.
+  if (const auto store = sys::openat(AT_FDCWD, root, O_RDONLY | O_DIRECTORY); store.ok())
+    (first ? tell_removed : tell_removed_once)(store.value().get(), id, ns, name)
+        .ignore("the pod is gone all the same");
   TRY_CTX(remove_below(state, id), "remove state");
   return {};
 }

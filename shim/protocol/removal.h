@@ -12,8 +12,8 @@ inline constexpr char kLedgerLock[] = "lock";   // in it; held while names are g
 inline constexpr char kNamesDir[] = "names";    // in it: <namespace>/<name>, content: pod id
 inline constexpr char kPodsDir[] = "pods";      // below root and state
 
-// Record, layers, volumes and logs; then the name, if it is still this pod's; then the state
-// directory.
+// Record, layers, volumes and logs; then the name, if it is still this pod's; then `pod.removed` is
+// told, once; then the state directory.
 Result<> remove_pod_files(const std::string& root, const std::string& state, const std::string& id,
                           const std::string& ns, const std::string& name);
 // The cgroups of the pod, in every hierarchy. kTimeout names the processes in them.

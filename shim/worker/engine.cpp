@@ -46,11 +46,6 @@ const pod::Container* Context::container(const std::string& name) const {
   return nullptr;
 }
 
-int exit_code_of_failure(const Error& error) {
-  if (error.step() != "exec") return 125;
-  return error.sys_errno() == ENOENT ? 127 : 126;
-}
-
 Result<UniqueFd> Engine::record_dir(const std::string& name) const {
   const auto all = TRY(make_dir_at(context_.state_dir.get(), kContainersDir, 0700));
   return make_dir_at(all.get(), name, 0700);

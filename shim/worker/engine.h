@@ -73,8 +73,4 @@ class Engine {
   std::map<std::string, UniqueFd> namespaces_;  // of the pod: "net", "ipc", "uts"
 };
 
-// What a failed create or start means to a shell: 127 the program was not found, 126 it cannot be
-// executed, else 125.
-int exit_code_of_failure(const Error& error);
-
 }  // namespace wherry::shim

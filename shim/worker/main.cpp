@@ -83,7 +83,6 @@ Result<> wind_up(Context& context, Supervisor& supervisor, Server& server) {
   if (supervisor.removed() && !failed) {
     const auto removed = remove_files(context);
     if (!removed.ok()) LOG(kError, removed.error().message());
-    supervisor.tell_removed();
   }
   if (!to_client && !failed) remove_cgroups(context);
   supervisor.answer_failure();  // its reader removes what is left

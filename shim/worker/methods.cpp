@@ -85,7 +85,7 @@ void Server::call(Request request, std::vector<UniqueFd> fds, Reply reply) {
     if (!container.empty()) {
       auto name = container_of(params);
       if (!name.ok()) return reply(std::move(name).error());
-      supervisor_.on_exit(container, [reply](const ContainerStatus& status) {
+      supervisor_.on_over(container, [reply](const ContainerStatus& status) {
         reply(exit_json(status.exit_code));
       });
     } else {
@@ -94,9 +94,12 @@ void Server::call(Request request, std::vector<UniqueFd> fds, Reply reply) {
     return method == "remove" ? supervisor_.remove() : supervisor_.stop(container, grace);
   }
   if (method == "wait") {
+    if (!params.contains("container"))
+      return supervisor_.on_end(
+          [this, reply] { reply(exit_json(supervisor_.status().exit_code)); });
     auto name = container_of(params);
     if (!name.ok()) return reply(std::move(name).error());
-    return supervisor_.on_exit(name.value(), [reply](const ContainerStatus& status) {
+    return supervisor_.on_over(name.value(), [reply](const ContainerStatus& status) {
       reply(exit_json(status.exit_code));
     });
   }

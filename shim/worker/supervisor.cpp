@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "shim/protocol/failure.h"
 
 namespace wherry::shim {
 namespace {
@@ -115,6 +116,7 @@ void Supervisor::work_off() {
   working_ = false;
   write_status();
   answer_starter();
+  tell_over_waiters();
 }
 
 void Supervisor::carry_out(const pod::Action& action) {
@@ -186,9 +188,20 @@ void Supervisor::destroy(const pod::Destroy& action) {
     if (first_failure_ && !live->exited) live->io->fail(*first_failure_);
     if (live->io->has_clients()) ended_io_.push_back(std::move(live->io));
   }
+  tell_unpublished_end(action.name);
   auto gone = engine_.destroy(action.name);
   if (!gone.ok()) return failed(action.name, std::move(gone).error().context("destroy"));
   events_.push_back(pod::Destroyed{action.name});
+}
+
+// What was made and is taken away before it was let through the gate ends without an exit of its
+// own; in the events it ends all the same. A failure has been told as `container.failed`.
+void Supervisor::tell_unpublished_end(const std::string& name) {
+  auto* live = engine_.find(name);
+  const auto view = machine_.container(name);
+  if (live == nullptr || live->exited || !view || view->has_ended) return;
+  live->exited = true;
+  tell("container.exited", {{"container", name}, {"reason", "it was not started"}});
 }
 
 void Supervisor::arm(const pod::Arm& action) {
@@ -298,11 +311,6 @@ void Supervisor::publish_exit(const std::string& name) {
     }
   }
   feed(pod::Exited{name, record.code});
-  const auto view = machine_.container(name);
-  const auto waiting = exit_waiters_.equal_range(name);
-  for (auto at = waiting.first; at != waiting.second; ++at)
-    if (view) at->second(status_of(*view));
-  exit_waiters_.erase(waiting.first, waiting.second);
 }
 
 void Supervisor::release_foreground() {
@@ -322,13 +330,24 @@ bool Supervisor::has_waited_clients() const {
                      [](const auto& io) { return io->has_waited_clients(); });
 }
 
-void Supervisor::on_exit(const std::string& container, ToldExit told) {
-  const auto view = machine_.container(container);
-  const auto* live = engine_.find(container);
-  const bool over = view && (view->step == pod::Step::kExited ||
-                             (view->step == pod::Step::kEnding && live != nullptr && live->exited));
-  if (over) return told(status_of(*view));
-  exit_waiters_.emplace(container, std::move(told));
+void Supervisor::on_over(const std::string& container, ToldOver told) {
+  over_waiters_.emplace_back(container, std::move(told));
+  if (!working_) tell_over_waiters();
+}
+
+// After whatever the machine was told: a back-off that is called off, a container whose turn will
+// not come and a run that is over end a wait as an exit does.
+void Supervisor::tell_over_waiters() {
+  for (auto at = over_waiters_.begin(); at != over_waiters_.end();) {
+    const auto view = machine_.container(at->first);
+    if (view && !view->over) {
+      ++at;
+      continue;
+    }
+    const auto told = std::move(at->second);
+    at = over_waiters_.erase(at);
+    if (view) told(status_of(*view));
+  }
 }
 
 void Supervisor::on_end(std::function<void()> told) {

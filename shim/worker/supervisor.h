@@ -29,10 +29,11 @@ class Supervisor {
   void stop(const std::string& container, std::optional<Millis> grace);  // container empty: the pod
   void remove();                                                         // kills first
 
-  // `told` is called once, when the container has ended (at once if it has), or the pod in the case
-  // of on_end().
-  using ToldExit = std::function<void(const ContainerStatus&)>;
-  void on_exit(const std::string& container, ToldExit told);
+  // `told` is called once: when the container, which is one of the pod's, will not run again,
+  // whether or not a process ends for it; on_end(): when the pod has ended and is released. At once
+  // if it is so already.
+  using ToldOver = std::function<void(const ContainerStatus&)>;
+  void on_over(const std::string& container, ToldOver told);
   void on_end(std::function<void()> told);
 
   bool ended() const { return ended_; }      // the run is over, everything is released
@@ -48,7 +49,6 @@ class Supervisor {
   void answer_failure();
   void write_status();
   void tell_end_waiters();
-  void tell_removed();
   // The container that `run` in the foreground is attached to has ended: its clients hear it now.
   void release_foreground();
   bool has_foreground() const { return foreground_io_ && foreground_io_->has_clients(); }
@@ -73,6 +73,8 @@ class Supervisor {
   void init_exited(LiveContainer& live, const ChildExit* exit);
   void publish_when_quiet(const std::string& name);
   void publish_exit(const std::string& name);
+  void tell_over_waiters();
+  void tell_unpublished_end(const std::string& name);
   void watch_without_keeper();
   void watch_init(const LiveContainer& live);
 
@@ -101,7 +103,7 @@ class Supervisor {
   std::map<std::string, Notes> notes_;
   std::map<std::pair<std::string, pod::Timer>, EventLoop::TimerId> timers_;
   std::optional<Error> first_failure_;
-  std::multimap<std::string, ToldExit> exit_waiters_;
+  std::list<std::pair<std::string, ToldOver>> over_waiters_;
   std::list<std::function<void()>> end_waiters_;
   std::string written_status_;
   // Streams of ended containers whose clients have not got everything yet.

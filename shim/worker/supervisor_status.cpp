@@ -1,4 +1,6 @@
 // What the worker writes down and tells of its pod.
+#include <algorithm>
+
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -8,6 +10,9 @@
 #include "shim/worker/supervisor.h"
 
 namespace wherry::shim {
+namespace {
+constexpr char kBackOff[] = "CrashLoopBackOff";  // as the machine calls it of a container
+}
 
 std::string Supervisor::sandbox() const {
   return ended_ || keeper_gone_ ? "NOTREADY" : "READY";
@@ -62,6 +67,9 @@ PodStatus Supervisor::status() const {
     status.containers.push_back(status_of(view));
     status.oom_killed |= status.containers.back().oom_killed;
   }
+  if (status.reason.empty() && std::any_of(status.containers.begin(), status.containers.end(),
+                                           [](const auto& one) { return one.reason == kBackOff; }))
+    status.reason = kBackOff;
   status.labels = pod.labels;
   status.annotations = pod.annotations;
   return status;
@@ -79,10 +87,6 @@ void Supervisor::write_status() {
     replace_file(context_.root_dir.get(), kStatusFile, text, 0600)
         .ignore("the one in the state directory is the first to be read");
   written_status_ = std::move(text);
-}
-
-void Supervisor::tell_removed() {
-  tell("pod.removed", Json::object());
 }
 
 void Supervisor::tell(const std::string& type, Json event) {

@@ -190,7 +190,8 @@ void declare_attach(CLI::App& app, CommandLine& command, const std::shared_ptr<W
 
 void declare_wait(CLI::App& app, CommandLine& command, const std::shared_ptr<Words>&) {
   auto o = std::make_shared<WaitOptions>();
-  add_value(app, "--timeout", o->timeout, "SECONDS to wait at most (for ever)");
+  add_value(app, "--timeout", o->timeout,
+            "SECONDS to wait at most (for ever); 0: only look. Exit code 125 when it still runs");
   add_targets(app, *o);
   carry_out(command, o, wait);
 }
@@ -204,8 +205,10 @@ void declare_stop(CLI::App& app, CommandLine& command, const std::shared_ptr<Wor
 
 void declare_rm(CLI::App& app, CommandLine& command, const std::shared_ptr<Words>&) {
   auto o = std::make_shared<RemoveOptions>();
-  app.add_flag("-f,--force", o->force, "kill it first; a pod that is not there is no error");
-  add_targets(app, *o);
+  app.add_flag("-f,--force", o->force,
+               "kill it first; that there is no such pod, or none is named, is no error");
+  add_namespace(app, o->ns);
+  app.add_option("targets", o->targets);
   carry_out(command, o, remove);
 }
 
@@ -313,8 +316,9 @@ constexpr Verb kVerbs[] = {
     {"attach", kPods, "POD[/CONTAINER]",
      "connect to a running container's streams; ctrl-p ctrl-q leaves a terminal",
      "  wherry attach web", kAny, declare_attach},
-    {"wait", kPods, "[FLAGS] POD[/CONTAINER]...", "wait for the end and print the exit code",
-     "  wherry wait job", kAny, declare_wait},
+    {"wait", kPods, "[FLAGS] POD[/CONTAINER]...",
+     "wait until a pod has ended, or a container will not run again; print the exit code",
+     "  wherry wait job\n  wherry wait --timeout 60 web/migrate", kAny, declare_wait},
     {"stop", kPods, "[FLAGS] POD[/CONTAINER]...", "end it: its stop signal, then a kill",
      "  wherry stop -t 3 web", kAny, declare_stop},
     {"kill", kPods, "[FLAGS] POD[/CONTAINER]...", "send a signal", "  wherry kill -s HUP web/nginx",

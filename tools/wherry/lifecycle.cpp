@@ -11,6 +11,7 @@ namespace wherry::cli {
 namespace {
 
 constexpr std::chrono::seconds kAfterGrace{30}, kRemoveWait{60};
+constexpr std::chrono::seconds kLongestWait{365 * 24 * 3600};
 constexpr Millis kCallWait{10'000};
 
 // kNotFound is no error where the aim is that there is no such pod.
@@ -45,12 +46,18 @@ std::chrono::seconds grace_of(const Pods& pods, const Target& target) {
 }  // namespace
 
 Result<int> wait(const Global& global, const WaitOptions& options) {
+  std::optional<std::chrono::seconds> most;
+  if (options.timeout) {
+    if (*options.timeout < 0 || *options.timeout > kLongestWait.count())
+      return Error::make(Code::kInvalid, cat("--timeout: ", *options.timeout,
+                                             " is not between 0 seconds and a year"));
+    most = std::chrono::seconds{*options.timeout};
+  }
   const auto pods = TRY(Pods::open(global.places));
-  const auto deadline =
-      options.timeout ? Deadline::in(std::chrono::seconds{*options.timeout}) : Deadline::never();
+  const auto deadline = most ? Deadline::in(*most) : Deadline::never();
   return for_each(pods, options, Missing::kIsError,
                   [&](const Target& target, const std::string&) -> Result<> {
-                    return print_line(std::to_string(TRY(pods.wait(target, deadline))));
+                    return print_line(std::to_string(TRY(pods.wait(target, deadline, most))));
                   });
 }
 
@@ -70,6 +77,9 @@ Result<int> stop(const Global& global, const StopOptions& options) {
 }
 
 Result<int> remove(const Global& global, const RemoveOptions& options) {
+  // With -f, so that `rm -f $(wherry ps -aq ...)` does not fail when there is none.
+  if (options.targets.empty() && !options.force)
+    return Error::make(Code::kInvalid, "a pod is missing").hint("wherry rm --help");
   auto pods = TRY(Pods::open(global.places));
   return for_each(
       pods, options, options.force ? Missing::kIsFine : Missing::kIsError,
@@ -88,14 +98,9 @@ Result<int> kill(const Global& global, const KillOptions& options) {
   const auto pods = TRY(Pods::open(global.places));
   return for_each(pods, options, Missing::kIsError,
                   [&](const Target& target, const std::string& text) -> Result<> {
-                    Json params{{"signal", options.signal}};
-                    if (!target.container.empty()) params["container"] = target.container;
-                    auto reply = pods.shim_call(target, "kill", params, Deadline::in(kCallWait));
-                    if (reply.ok()) return print_line(text);
-                    auto error = std::move(reply).error();
-                    if (error.code() == Code::kNotFound && error.sys_errno() != 0)
-                      return Error::make(Code::kState, cat("kill '", text, "': it is not running"));
-                    return std::move(error).context(cat("kill '", text, "'"));
+                    TRY_CTX(pods.kill(target, options.signal, Deadline::in(kCallWait)),
+                            cat("kill '", text, "'"));
+                    return print_line(text);
                   });
 }
 

@@ -51,10 +51,11 @@ bool matches(const PodStatus& status, const Filter& filter) {
 }
 
 std::string state_text(const PodStatus& status) {
-  std::string text = status.phase;
+  // As kubectl shows it: a pod that is up, but one of its containers is not.
+  std::string text = status.reason == "CrashLoopBackOff" ? status.reason : status.phase;
   if (status.exit_code) text += cat(" (", *status.exit_code, ")");
   if (status.oom_killed) text += ", out of memory";
-  if (!status.reason.empty() && !status.oom_killed && status.reason != status.phase)
+  if (!status.reason.empty() && !status.oom_killed && status.reason != text)
     text += cat(", ", status.reason.substr(0, 60));
   return text;
 }

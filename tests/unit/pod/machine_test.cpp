@@ -172,7 +172,7 @@ TEST(Machine, StopAsksAllAtOnceAndKillsAtTheEndOfTheGracePeriod) {
            {30'102, Destroyed{"a"}, "disarm grace, finish 137"},
            {30'103, Exited{"a", 137}, ""},
            {30'104, kStop, ""}});
-  EXPECT_EQ(t.machine.phase(), Phase::kSucceeded);  // it was asked for: not a crash
+  EXPECT_EQ(t.machine.phase(), Phase::kFailed);  // asked for or not: they did not end with 0
   EXPECT_TRUE(t.machine.container("a")->stopped_by_request);
   EXPECT_EQ(t.reason("a"), "Stopped");
 }
@@ -196,7 +196,7 @@ TEST(Machine, StopWhileItIsBeingMade) {
            {0, kStop, "arm grace 30000"},
            {0, Created{"a"}, "destroy a"},
            {0, Destroyed{"a"}, "disarm grace, finish ?"}});
-  EXPECT_EQ(t.machine.phase(), Phase::kSucceeded);
+  EXPECT_EQ(t.machine.phase(), Phase::kFailed);  // nothing of it ever ran
   Trial u{{{{"a"}, {"b"}}}};
   u.check({{0, kRun, "create a"},
            {0, Created{"a"}, "start a"},
@@ -235,6 +235,75 @@ TEST(Machine, StopOfOneContainerHoldsItDown) {
            {503, Asked{Asked::What::kStop, "nobody", {}}, ""},
            {504, Exited{"b", 0}, "destroy b"},
            {505, Destroyed{"b"}, "finish 137"}});
+}
+
+TEST(Machine, AStoppedPodSucceedsOnlyWhenAllEndWithZero) {
+  for (const auto& [a, b, phase] :
+       {std::tuple{0, 0, Phase::kSucceeded}, std::tuple{0, 5, Phase::kFailed},
+        std::tuple{137, 0, Phase::kFailed}}) {
+    Trial t{{{{"a"}, {"b"}}}};
+    t.check({{0, kRun, "create a"},
+             {0, Created{"a"}, "start a"},
+             {0, Started{"a"}, "create b"},
+             {0, Created{"b"}, "start b"},
+             {0, Started{"b"}, ""},
+             {0, kStop, "signal a 15, signal b 15, arm grace 30000"},
+             {0, Exited{"a", a}, "destroy a"},
+             {0, Destroyed{"a"}, ""},
+             {0, Exited{"b", b}, "destroy b"},
+             {0, Destroyed{"b"}, cat("disarm grace, finish ", a)}});
+    EXPECT_EQ(t.machine.phase(), phase);
+  }
+}
+
+TEST(Machine, OverIsWhatWillNotRunAgain) {
+  const auto over = [](const Trial& t, std::string_view name) {
+    return t.machine.container(name)->over;
+  };
+  Trial t{{{{"i", Kind::kInit, Restart::kNever, 15},
+            {"a", Kind::kMain, Restart::kOnFailure, 15},
+            {"b", Kind::kMain, Restart::kAlways, 15},
+            {"c"}}}};
+  t.check({{0, kRun, "create i"}, {0, Created{"i"}, "start i"}, {0, Started{"i"}, ""}});
+  EXPECT_FALSE(over(t, "i") || over(t, "a") || over(t, "b"));
+  t.check({{0, Exited{"i", 0}, "destroy i"}});
+  EXPECT_TRUE(over(t, "i")) << "it has ended, though not all of it is cleared away";
+  t.check({{0, Destroyed{"i"}, "create a"},
+           {0, Created{"a"}, "start a"},
+           {0, Started{"a"}, "create b"},
+           {0, Created{"b"}, "start b"},
+           {0, Started{"b"}, "create c"},
+           {0, Created{"c"}, "start c"},
+           {0, Started{"c"}, ""},
+           {0, Exited{"a", 1}, "destroy a"}});
+  EXPECT_FALSE(over(t, "a")) << "it will be made again";
+  t.check({{0, Destroyed{"a"}, "create a #1"},
+           {0, Created{"a"}, "start a"},
+           {0, Started{"a"}, ""},
+           {0, Exited{"a", 0}, "destroy a"}});
+  EXPECT_TRUE(over(t, "a"));
+  t.check({{0, Destroyed{"a"}, ""}, {0, Exited{"b", 0}, "destroy b"}});
+  EXPECT_FALSE(over(t, "b"));
+  t.check({{0, Destroyed{"b"}, "create b #1"},
+           {0, Created{"b"}, "start b"},
+           {0, Started{"b"}, ""},
+           {0, Exited{"b", 0}, "destroy b"},
+           {0, Destroyed{"b"}, "arm back-off b 10000"}});
+  EXPECT_FALSE(over(t, "b"));
+  t.check({{1, Asked{Asked::What::kStop, "b", {}}, "disarm back-off b"}});
+  EXPECT_TRUE(over(t, "b")) << "no process ended for it";
+}
+
+TEST(Machine, OverWithoutEverHavingRun) {
+  Trial t{{{{"i", Kind::kInit}, {"a"}, {"b"}}}};
+  t.check({{0, kRun, "create i"},
+           {0, Created{"i"}, "start i"},
+           {0, Started{"i"}, ""},
+           {0, Asked{Asked::What::kStop, "a", {}}, ""}});
+  EXPECT_TRUE(t.machine.container("a")->over) << "its turn will not come";
+  EXPECT_FALSE(t.machine.container("b")->over);
+  t.check({{0, kStop, "signal i 15, arm grace 30000"}});
+  EXPECT_TRUE(t.machine.container("b")->over);
 }
 
 TEST(Machine, AFirstStartThatFailsFailsThePodWhole) {
