@@ -17,6 +17,7 @@ namespace {
 constexpr Millis kRemoveWait{5'000};
 // However short the caller's own wait is: a worker that is well answers within it.
 constexpr Millis kShortestAnswerWait{1'000};
+constexpr Millis kDeathWait{1'000};
 constexpr char kNotThere[] = "reach worker";  // the step of an error that says so
 
 std::string state_words(char state) {
@@ -60,6 +61,14 @@ Error not_running(const PodStatus& status) {
       .step(kNotThere);
 }
 
+// After a hang-up. One that dies is seen to; it may take the kernel a moment.
+bool hangs_up_alive(const ProcessIdentity& worker) {
+  const auto pidfd = open_pidfd(worker);
+  if (!pidfd.ok()) return false;
+  const auto ended = sys::poll_one(pidfd.value().get(), POLLIN, Deadline::in(kDeathWait));
+  return ended.ok() && ended.value() == 0;
+}
+
 Result<Client> ping(const Places& places, const std::string& id, Deadline deadline) {
   const auto state = TRY(sys::openat(AT_FDCWD, pod_path(places.state, id), O_RDONLY | O_DIRECTORY));
   auto client = TRY(Client::connect(state.get(), deadline));
@@ -86,6 +95,10 @@ Result<Client> reach_worker(const Places& places, const std::string& id, Deadlin
     const auto view = TRY(view_pod(places, id));
     if (!view.alive || error.code() == Code::kNotFound) return not_running(view.status);
     if (until.expired()) return no_answer(places, id, most);
+    if (hangs_up_alive(view.shims.worker))
+      return Error::make(Code::kBusy, cat("the worker of pod '", view.status.name,
+                                          "' takes no more connections"))
+          .hint(cat("wherry shim inspect ", as_argument(view.status)));
   }
 }
 

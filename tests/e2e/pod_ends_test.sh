@@ -90,10 +90,9 @@ ended_whole() {  # TEST ID: pod.started has its pod.ended and pod.removed, each 
   check_has "$1_started" 'pod.started=1 ' "$told"
   check_has "$1_ended" 'pod.ended=1 ' "$told"
   check_has "$1_removed" 'pod.removed=1 ' "$told"
-  local made ends
-  made=$(events_of "$2" | grep -c '^container.created')
-  ends=$("$W" events -o json | jq -r --arg id "$2" 'select(.pod == $id and (.type == "container.exited" or .type == "container.failed")) | .container' | sort -u | wc -l)
-  check "$1_containers" "$made" "$ends"
+  check "$1_containers" '' "$("$W" events -o json | jq -rs --arg id "$2" '
+    map(select(.pod == $id)) | (map(select(.type == "container.created") | .container)) -
+    (map(select(.type == "container.exited" or .type == "container.failed") | .container)) | .[]')"
 }
 last_pod() { "$W" events -o json | jq -r 'select(.type == "pod.started") | .pod' | tail -n 1; }
 ended_whole events_failed_create "$(last_pod)"
