@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "shim/protocol/event_log.h"
 #include "shim/protocol/failure.h"
 
 namespace wherry::shim {
@@ -83,6 +84,16 @@ void Supervisor::begin() {
   take_exits();
   work_off();  // what was found of each container
   resumed_ = machine_.resume(now());
+  work_off();
+  if (!machine_.finished() || ended_) return;
+  // The worker before us died while it wound up. That its run is over may have been told or not.
+  bool told = false;
+  read_events(context_.root_dir.get(), [&](const Json& event) {
+    const auto type = json_string_or(event, "type", "");
+    if (type == "pod.started" || type == "pod.ended") told = type == "pod.ended";
+  });
+  if (!told) finish(pod::Finish{machine_.exit_code(), machine_.why()});
+  ended_ = true;
   work_off();
 }
 
