@@ -43,6 +43,10 @@ Deadline Deadline::sooner(Millis from_now) const {
   return Deadline{std::min(at_, boot_time() + std::chrono::nanoseconds{from_now})};
 }
 
+Deadline Deadline::plus(Millis more) const {
+  return at_ == kNever ? *this : Deadline{at_ + more};
+}
+
 std::string rfc3339(std::chrono::system_clock::time_point when) {
   const auto since = when.time_since_epoch();
   const auto whole = std::chrono::floor<std::chrono::seconds>(since);

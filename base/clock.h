@@ -19,6 +19,7 @@ class Deadline {
   int poll_timeout_ms() const;  // for poll(2) and epoll_wait(2): -1 when it never ends
   bool expired() const;
   Deadline sooner(Millis from_now) const;  // the earlier of this one and `from_now`
+  Deadline plus(Millis more) const;        // this much later
 
  private:
   explicit Deadline(std::chrono::nanoseconds at) : at_{at} {}

@@ -40,11 +40,15 @@ struct Cloned {
 // [[noreturn]] function: it owns a copy of everything, including the caller's buffers.
 Result<Cloned> clone_process(const CloneArgs& args);
 
-// A helper program of the host's, run to its end: fixed environment, descriptors 0-2 only, own
-// process group, killed at the deadline. Output over `output_limit` bytes is discarded.
+// A helper program, run to its end: fixed environment, descriptors 0-2 only, own process group,
+// killed at the deadline. Output over `output_limit` bytes is discarded, and so is what comes after
+// its end from a process that it has left behind.
 struct Command {
-  std::vector<std::string> argv;  // argv[0] is a path
+  std::vector<std::string> argv;
+  std::string program;  // the path that is executed; empty: argv[0]
   std::vector<std::string> env;
+  std::string cwd;              // empty: the caller's
+  std::optional<mode_t> umask;  // absent: the caller's
   std::string input;
   std::size_t output_limit = 65536;
 };

@@ -28,10 +28,8 @@ Result<> isolate(unsigned long propagation) {
   return sys::set_propagation("/", kind | MS_REC);
 }
 
-Result<> attach_root(int root) {
-  // On top of "/" of this namespace: no path of the host is needed, and nothing is left on one
-  // (REL-21).
-  return sys::move_mount(root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH);
+Result<> attach_root(int root, const std::string& at) {
+  return sys::move_mount(root, "", AT_FDCWD, at, MOVE_MOUNT_F_EMPTY_PATH);
 }
 
 Result<> enter_root(int root) {

@@ -38,9 +38,10 @@ struct CgroupView {
 
 // The namespace's own copy of the host's tree: nothing that is mounted here may reach the host.
 Result<> isolate(unsigned long propagation);
-// Attaches the root mount on top of the namespace's "/" so that it can be pivoted to; the old tree
-// stays below it.
-Result<> attach_root(int root);
+// Attaches the root mount on top of `at`, a directory of the host as this namespace sees it, so
+// that it can be pivoted to; the old tree stays below it. "/" needs no other directory and is the
+// rule.
+Result<> attach_root(int root, const std::string& at);
 Result<> do_mounts(int root, std::vector<Planned>& mounts, const CgroupView& cgroups);
 
 // /dev inside `root`, whatever the image put there (CVE-2026-41579): the default devices, those of

@@ -84,6 +84,10 @@ Result<Process> parse_process(std::string_view json, std::string_view file_name)
   return TRY(parse<Process>(json, file_name)).value;
 }
 
+Result<Hooks> parse_hooks(std::string_view json, std::string_view file_name) {
+  return TRY(parse<Hooks>(json, file_name)).value;
+}
+
 std::vector<Problem> validate(const Spec& spec) {
   Rules rules;
   check(rules, spec);
@@ -96,6 +100,9 @@ Json to_json(const Spec& spec) {
 }
 Json to_json(const Process& process) {
   return write(process);
+}
+Json to_json(const Hooks& hooks) {
+  return write(hooks);
 }
 
 }  // namespace wherry::oci

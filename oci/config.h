@@ -34,6 +34,9 @@ Result<Document> parse_config(std::string_view json, std::string_view file_name 
 // Only `process`, as `exec --process FILE` reads it.
 Result<Process> parse_process(std::string_view json, std::string_view file_name = "process.json");
 
+// The value of `hooks` alone, as to_json() writes it.
+Result<Hooks> parse_hooks(std::string_view json, std::string_view file_name = "hooks.json");
+
 // The rules that need no kernel: required members, absolute paths, known words, unique namespaces,
 // mapping overlaps...
 std::vector<Problem> validate(const Spec& spec);
@@ -47,5 +50,6 @@ std::optional<NamespaceType> sysctl_namespace(std::string_view path);
 
 Json to_json(const Spec& spec);  // what parse_config reads back as the same Spec
 Json to_json(const Process& process);
+Json to_json(const Hooks& hooks);
 
 }  // namespace wherry::oci

@@ -176,7 +176,7 @@ void check_mount(Rules& rules, const std::string& pointer, const Mount& mount) {
   rules.mappings(member(pointer, "gidMappings"), mount.gid_mappings);
 }
 
-void check_hooks(Rules& rules, const Hooks& hooks) {
+void check_hooks(Rules& rules, const std::string& at, const Hooks& hooks) {
   const std::pair<const char*, const std::vector<Hook>*> all[] = {
       {"prestart", &hooks.prestart},
       {"createRuntime", &hooks.create_runtime},
@@ -188,7 +188,7 @@ void check_hooks(Rules& rules, const Hooks& hooks) {
   for (const auto& [name, list] : all) {
     for (std::size_t i = 0; i < list->size(); ++i) {
       const auto& hook = (*list)[i];
-      const auto pointer = element(member("/hooks", name), i);
+      const auto pointer = element(member(at, name), i);
       rules.absolute(member(pointer, "path"), hook.path);
       rules.environment(member(pointer, "env"), hook.env);
       if (hook.timeout == 0U)
@@ -208,7 +208,7 @@ void check(Rules& rules, const Spec& spec) {
   check_uts_name(rules, "/domainname", spec.domainname);
   for (std::size_t i = 0; i < spec.mounts.size(); ++i)
     check_mount(rules, element("/mounts", i), spec.mounts[i]);
-  check_hooks(rules, spec.hooks);
+  check_hooks(rules, "/hooks", spec.hooks);
   if (spec.linux_) check_linux(rules, spec, *spec.linux_);
   check_private(rules, spec);
   if (spec.annotations.contains(""))
@@ -217,6 +217,10 @@ void check(Rules& rules, const Spec& spec) {
 
 void check(Rules& rules, const Process& process) {
   check_process(rules, {}, process);
+}
+
+void check(Rules& rules, const Hooks& hooks) {
+  check_hooks(rules, {}, hooks);
 }
 
 }  // namespace wherry::oci

@@ -39,7 +39,8 @@ void check(Rules& rules, const Spec& spec);
 void check(Rules& rules, const Process& process);  // pointers as in a document of its own: "/cwd"
 void check_process(Rules& rules, const std::string& pointer, const Process& process);
 void check_mount(Rules& rules, const std::string& pointer, const Mount& mount);
-void check_hooks(Rules& rules, const Hooks& hooks);
+void check(Rules& rules, const Hooks& hooks);
+void check_hooks(Rules& rules, const std::string& pointer, const Hooks& hooks);
 void check_linux(Rules& rules, const Spec& spec, const Linux& lin);
 void check_resources(Rules& rules, const std::string& pointer, const Resources& resources);
 void check_seccomp(Rules& rules, const std::string& pointer, const Seccomp& seccomp);

@@ -58,7 +58,8 @@ struct Created {
 Result<Created> create(const oci::Spec& spec, CreateOptions options, Deadline deadline);
 
 // Opens the gate and waits until the payload has been exec'd; the child's own failure arrives
-// whole. kState when init is dead or was started already. `pidfd` may be -1.
+// whole. kState when init is dead or was started already. After a hook that failed (the error's
+// step is "hooks") the container is destroyed, as the runtime-spec wants it.
 Result<> start(int record_dir, Deadline deadline);
 
 Result<Record> load_record(int record_dir);  // kNotFound, or kInvalid when it cannot be read
@@ -67,9 +68,9 @@ Result<oci::State> state(int record_dir);
 // To init by pidfd; `all` to every process of the cgroup. kState when it is not running.
 enum class Reach : std::uint8_t { kInit, kAll };
 Result<> kill(int record_dir, int signum, Reach reach);
-// Kills what lives, removes the cgroup and the files create() made in the record directory.
-// Idempotent; works on a half-made container and with an unreadable record (then `fallback_cgroup`
-// is used when it is not empty).
+// Kills what lives, removes the cgroup, runs the poststop hooks, removes the files create() made in
+// the record directory. Idempotent; works on a half-made container and with an unreadable record
+// (then `fallback_cgroup` is used when it is not empty).
 Result<> destroy(int record_dir, const std::string& fallback_cgroup, Deadline deadline);
 
 struct ExecOptions {

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cgroups/cgroups.h"
 #include "runtime/container/container.h"
+#include "runtime/container/hooks.h"
 #include "runtime/container/launch.h"
 #include "runtime/container/record.h"
 
@@ -106,6 +107,9 @@ Result<> destroy(int record_dir, const std::string& fallback_cgroup, Deadline de
   }
   if (record.ok()) TRY(wait_gone(record->init, deadline));
   FAULT_POINT("destroy.removed");
+  // config.md, lifecycle: after the container is gone and before delete returns. Run again when we
+  // are killed in between: at least once is the better promise for a clean-up.
+  if (record.ok()) run_poststop(record_dir, record.value(), deadline);
   remove_files(record_dir);
   return {};
 }

@@ -9,9 +9,11 @@
 #include "base/text.h"
 #include "bpf/device_filter.h"
 #include "runtime/container/container.h"
+#include "runtime/container/hooks.h"
 #include "runtime/container/launch.h"
 #include "runtime/container/planner.h"
 #include "runtime/container/record.h"
+#include "runtime/init/hooks.h"
 #include "runtime/init/sync.h"
 
 namespace wherry::container {
@@ -116,12 +118,24 @@ Result<Created> launch_behind_gate(const oci::Spec& spec, CreateOptions& options
   auto fifos = TRY(make_fifos(options.record_dir));
   planned.plan.gate = std::move(fifos.gate);
   planned.plan.result = std::move(fifos.result);
-  Launch launch{std::move(planned.plan), planned.clone_flags, place.unified_fd(),
-                std::move(planned.pid_namespace), options.clone_parent};
+  if (!spec.hooks.empty()) planned.plan.hooks = plan_hooks(spec.hooks, record, deadline);
+  Launch launch;
+  launch.plan = std::move(planned.plan);
+  launch.clone_flags = planned.clone_flags;
+  launch.cgroup_fd = place.unified_fd();
+  launch.pid_namespace = std::move(planned.pid_namespace);
+  launch.clone_parent = options.clone_parent;
+  if (launch.plan.hooks && launch.plan.hooks->creator_is_asked) {
+    launch.child_hooks = init::time_of(spec.hooks.create_container);
+    launch.run_hooks = [&](pid_t child) {
+      return run_create_hooks(options.record_dir, spec.hooks, record, child, deadline);
+    };
+  }
   auto child = TRY(launch_child(launch, deadline));
   auto finish = [&]() -> Result<> {
     FAULT_POINT("create.record");
     record.init = TRY(identify(child.pid));
+    if (!spec.hooks.empty()) TRY(save_hooks(options.record_dir, spec.hooks));
     TRY(save_record(options.record_dir, record));
     FAULT_POINT("create.recorded");
     return child.channel.send({.step = init::Step::kRecorded, .text = {}, .fd = {}});
@@ -172,7 +186,10 @@ Result<Created> create(const oci::Spec& spec, CreateOptions options, Deadline de
     return created;
   };
   auto created = build();
-  if (!created.ok()) remove_files(record_dir);
+  if (!created.ok()) {
+    run_poststop(record_dir, record, Deadline::in(kUndoTime));
+    remove_files(record_dir);
+  }
   return created;
 }
 

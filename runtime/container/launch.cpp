@@ -83,14 +83,31 @@ Result<Cloned> clone_child(Launch& launch) {
   return cloned;
 }
 
-Result<> converse(Launched& child, bool terminal, Deadline deadline) {
-  init::Sequence sequence{terminal ? init::Sequence::Terminal::kYes
-                                   : init::Sequence::Terminal::kNo};
+// What the hooks take is not taken from the child's time.
+Result<> run_hooks(const Launch& launch, const Launched& child, Deadline& deadline) {
+  const auto before = boot_time();
+  TRY(launch.run_hooks(child.pid));
+  const auto taken = std::chrono::ceil<Millis>(boot_time() - before);
+  deadline = deadline.plus(taken + launch.child_hooks);
+  return child.channel.send({.step = init::Step::kHooksRun, .text = {}, .fd = {}});
+}
+
+Result<> converse(const Launch& launch, Launched& child, Deadline deadline) {
+  using init::Step;
+  const auto& plan = launch.plan;
+  init::Sequence sequence{
+      {.terminal = plan.terminal, .hooks = plan.hooks && plan.hooks->creator_is_asked}};
   while (true) {
     auto message = TRY(child.channel.receive(deadline));
     TRY(sequence.accept(message.step));
-    if (message.step == init::Step::kConsole) child.console = std::move(message.fd);
-    if (message.step == init::Step::kReady) return {};
+    if (message.step == Step::kConsole) {
+      child.console = std::move(message.fd);
+    } else if (message.step == Step::kMounted) {
+      TRY(run_hooks(launch, child, deadline));
+      TRY(sequence.accept(Step::kHooksRun));
+    } else {
+      return {};  // ready
+    }
   }
 }
 
@@ -106,7 +123,7 @@ Result<Launched> launch_child(Launch& launch, Deadline deadline) {
   launch.plan.gate.reset();
   launch.plan.result.reset();
   Launched child{cloned.pid, std::move(cloned.pidfd), {}, std::move(ours)};
-  if (auto talked = converse(child, launch.plan.terminal, deadline); !talked.ok()) {
+  if (auto talked = converse(launch, child, deadline); !talked.ok()) {
     abandon(child, deadline);
     return std::move(talked).error();
   }
@@ -122,7 +139,7 @@ void abandon(const Launched& child, Deadline deadline) {
 }
 
 void remove_files(int record_dir) {
-  for (const auto* name : {kGateFile, kResultFile, kRecordFile})
+  for (const auto* name : {kGateFile, kResultFile, kHooksFile, kRecordFile})
     sys::unlinkat(record_dir, name, 0).ignore("it may not be there");
 }
 

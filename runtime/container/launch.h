@@ -1,5 +1,7 @@
 // The creator's half of the conversation: clone, talk, take the terminal; or undo.
 #pragma once
+#include <functional>
+
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/result.h"
@@ -15,6 +17,9 @@ struct Launch {
   int cgroup_fd = -1;
   UniqueFd pid_namespace;
   bool clone_parent = false;
+  // Called when the child asks for the hooks that run before its root is entered.
+  std::function<Result<>(pid_t child)> run_hooks;
+  Millis child_hooks{0};  // what hooks of its own may take the child then
 };
 struct Launched {
   pid_t pid = 0;
@@ -26,7 +31,7 @@ Result<Launched> launch_child(Launch& launch, Deadline deadline);
 // Kills the child and, when it is ours, reaps it.
 void abandon(const Launched& child, Deadline deadline);
 
-void remove_files(int record_dir);  // record.json, gate, result
+void remove_files(int record_dir);  // record.json, gate, result, hooks.json
 
 // runtime-spec, "Allowed Device list": the default devices work whatever the list says; so do the
 // container's pseudo terminals.

@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "oci/config.h"
+#include "runtime/container/hooks.h"
 #include "runtime/container/identity.h"
 #include "runtime/container/seccomp.h"
 
@@ -98,9 +99,10 @@ Result<> plan_root(const PlanInputs& inputs, Planned& planned) {
   if (inputs.options.root_mount) {
     root.root = std::move(inputs.options.root_mount);
   } else {
-    const auto& path = spec.root->path;
-    root.root = TRY(
-        mount::clone_root(path.starts_with('/') ? path : cat(inputs.options.bundle, "/", path)));
+    const auto& given = spec.root->path;
+    const auto path = given.starts_with('/') ? given : cat(inputs.options.bundle, "/", given);
+    root.root = TRY(mount::clone_root(path));
+    if (looks_before_entering(spec.hooks)) root.attach_at = path;
   }
   root.read_only = spec.root->readonly;
   if (!spec.linux_->rootfs_propagation.empty())

@@ -9,6 +9,7 @@ namespace wherry::container {
 inline constexpr const char* kRecordFile = "record.json";
 inline constexpr const char* kGateFile = "gate";
 inline constexpr const char* kResultFile = "result";
+inline constexpr const char* kHooksFile = "hooks.json";  // there only when the spec has hooks
 
 Result<> save_record(int record_dir, const Record& record);
 // ids: [A-Za-z0-9_][A-Za-z0-9_.+-]*, at most 255 bytes (SEC-54).

@@ -32,18 +32,6 @@ void refuse_linux(const oci::Linux& linux_, Refusals& out) {
   if (linux_.memory_policy) out.emplace_back("linux.memoryPolicy");
 }
 
-void refuse_hooks(const oci::Hooks& hooks, Refusals& out) {
-  const auto one = [&](const std::vector<oci::Hook>& list, const char* name) {
-    if (!list.empty()) out.push_back(cat("hooks.", name));
-  };
-  one(hooks.prestart, "prestart");
-  one(hooks.create_runtime, "createRuntime");
-  one(hooks.create_container, "createContainer");
-  one(hooks.start_container, "startContainer");
-  one(hooks.poststart, "poststart");
-  one(hooks.poststop, "poststop");
-}
-
 bool has_namespace(const oci::Linux& linux_, oci::NamespaceType type) {
   return std::any_of(linux_.namespaces.begin(), linux_.namespaces.end(),
                      [&](const auto& ns) { return ns.type == type; });
@@ -75,7 +63,6 @@ Result<> refuse_unsupported(const oci::Spec& spec) {
   Refusals refused;
   refuse_process(*spec.process, refused);
   refuse_linux(*spec.linux_, refused);
-  refuse_hooks(spec.hooks, refused);
   if (!refused.empty())
     return Error::make(Code::kUnsupported,
                        cat("not supported by this version: ", join(refused, ", ")));

@@ -3,14 +3,19 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "runtime/container/container.h"
+#include "runtime/container/hooks.h"
 #include "runtime/container/record.h"
+#include "runtime/init/hooks.h"
 #include "runtime/init/sync.h"
 
 namespace wherry::container {
 namespace {
+
+constexpr auto kUndoTime = Millis{10000};
 
 Result<UniqueFd> open_gate(int record_dir) {
   auto gate = sys::openat(record_dir, kGateFile, O_WRONLY | O_NONBLOCK | O_NOFOLLOW);
@@ -36,9 +41,8 @@ Result<std::string> read_result(int fd, Deadline deadline) {
   return text;
 }
 
-}  // namespace
-
-Result<> start(int record_dir, Deadline deadline) {
+// Through the gate and to execve.
+Result<> pass_gate(int record_dir, Deadline deadline) {
   const auto gate = TRY(open_gate(record_dir));
   // Opened before the byte is written: init's end of it must not close before there is a reader.
   const auto result = TRY(sys::openat(record_dir, kResultFile, O_RDONLY | O_NONBLOCK | O_NOFOLLOW));
@@ -52,6 +56,31 @@ Result<> start(int record_dir, Deadline deadline) {
   if (text.size() == 1) return {};
   const auto failed = TRY(init::decode(std::string_view{text}.substr(1)));
   return init::to_error(failed);
+}
+
+Result<> run_poststart(int record_dir, const oci::Hooks& hooks, Deadline deadline) {
+  if (hooks.poststart.empty()) return {};
+  const auto record = TRY(load_record(record_dir));
+  return init::run_hooks("poststart", hooks.poststart,
+                         state_for_hooks(record, oci::Status::kRunning, record.init.pid),
+                         record.bundle, deadline);
+}
+
+}  // namespace
+
+Result<> start(int record_dir, Deadline deadline) {
+  const auto hooks = TRY(load_hooks(record_dir));
+  auto started = pass_gate(record_dir, deadline.plus(init::time_of(hooks.start_container)));
+  if (hooks.empty()) return started;
+  const bool hook_failed = !started.ok() && started.error().step() == "hooks";
+  if (!started.ok() && !hook_failed) return started;
+  if (started.ok()) started = run_poststart(record_dir, hooks, deadline);
+  // config.md, lifecycle, steps 7 and 9: "generate an error, stop the container, and continue the
+  // lifecycle at step 12".
+  if (!started.ok())
+    if (auto gone = destroy(record_dir, "", Deadline::in(kUndoTime)); !gone.ok())
+      LOG(kWarning, "destroy after a hook that failed: ", gone.error().message());
+  return started;
 }
 
 }  // namespace wherry::container

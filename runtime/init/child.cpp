@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cgroups/cgroups.h"
 #include "runtime/init/credentials.h"
+#include "runtime/init/hooks.h"
 #include "runtime/init/payload.h"
 #include "runtime/init/process.h"
 
@@ -43,6 +44,23 @@ Result<> prepare_working_directory(const Plan& plan, int root) {
   return {};
 }
 
+// runtime-spec, config.md: prestart and createRuntime run in the namespaces of the creator, then
+// createContainer in ours, with a path that is the creator's; all before the root is entered.
+Result<> run_create_hooks(const HookPlan& hooks, const Channel& channel) {
+  if (!hooks.creator_is_asked) return {};
+  TRY(channel.send({.step = Step::kMounted, .text = {}, .fd = {}}));
+  // The creator's hooks may take as long as they like: its end is the end of the channel.
+  const auto answer = TRY(channel.receive(Deadline::never()));
+  if (answer.step != Step::kHooksRun)
+    return Error::make(Code::kProtocol,
+                       cat("message '", to_string(answer.step), "' out of its turn"));
+  auto state = hooks.state;
+  state.status = oci::Status::kCreating;
+  state.pid = ::getpid();
+  return run_hooks("createContainer", hooks.create_container, state, "/",
+                   Deadline::in(hooks.create_wait));
+}
+
 Result<> build_root(Plan& plan, Where& where, const Channel& channel, UniqueFd& terminal) {
   auto& root = *plan.root;
   const int fd = root.root.get();
@@ -55,6 +73,10 @@ Result<> build_root(Plan& plan, Where& where, const Channel& channel, UniqueFd& 
     auto console = TRY(mount::make_console(fd, plan.console_size, plan.uid));
     terminal = std::move(console.slave);
     TRY(channel.send({.step = Step::kConsole, .text = {}, .fd = std::move(console.master)}));
+  }
+  if (plan.hooks) {
+    where = Where::kHooks;
+    TRY(run_create_hooks(*plan.hooks, channel));
   }
   where = Where::kMasks;
   TRY(prepare_working_directory(plan, fd));
@@ -76,7 +98,7 @@ Result<> set_up(Plan& plan, const Channel& channel, Where& where) {
     where = Where::kIsolate;
     TRY(mount::isolate(plan.root->propagation));
     where = Where::kRoot;
-    TRY(mount::attach_root(plan.root->root.get()));
+    TRY(mount::attach_root(plan.root->root.get(), plan.root->attach_at));
   }
   where = Where::kPlace;
   TRY(place(plan));

@@ -15,6 +15,7 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "runtime/init/credentials.h"
+#include "runtime/init/hooks.h"
 
 namespace wherry::init {
 namespace {
@@ -116,6 +117,19 @@ Error become_payload(Plan& plan, const std::string& program, Where& where) {
   end(channel, where, error);
 }
 
+constexpr auto kStartHooksWait = Millis{50000};  // of a hook without a timeout; start waits longer
+
+// runtime-spec, config.md: startContainer runs in the container's namespaces and root, before the
+// payload.
+Result<> run_start_hooks(const Plan& plan) {
+  if (!plan.hooks || plan.hooks->start_container.empty()) return {};
+  auto state = plan.hooks->state;
+  state.status = oci::Status::kCreated;
+  state.pid = ::getpid();
+  return run_hooks("startContainer", plan.hooks->start_container, state, "/",
+                   Deadline::in(kStartHooksWait));
+}
+
 }  // namespace
 
 Result<std::string> find_program(const Plan& plan) {
@@ -141,6 +155,11 @@ void run_behind_gate(Plan& plan, const std::string& program) {
   char byte = 0;
   if (!sys::read(plan.gate.get(), {&byte, 1}, "gate").ok()) ::_exit(1);
   Where where = Where::kGate;
+  if (auto run = run_start_hooks(plan); !run.ok()) {
+    sys::write_all(plan.result.get(), "X" + encode(failure(Where::kHooks, run.error())))
+        .ignore("start is gone");
+    ::_exit(1);
+  }
   // 'X' tells start that what follows is execve; its absence at the end of the FIFO means that we
   // died before.
   sys::write_all(plan.result.get(), "X").ignore("start is gone; the payload runs all the same");

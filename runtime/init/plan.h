@@ -12,9 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "mount/root.h"
 #include "oci/spec.h"
+#include "oci/state.h"
 
 namespace wherry::init {
 
@@ -28,8 +30,19 @@ struct Join {
   std::string name;
 };
 
+// The hooks that concern the process itself; the others are the creator's alone.
+struct HookPlan {
+  std::vector<oci::Hook> create_container, start_container;
+  oci::State state;               // without pid and status
+  Millis create_wait{0};          // for those of create_container without a timeout
+  bool creator_is_asked = false;  // it has hooks to run before the root is entered, or we have
+};
+
 struct RootPlan {
   UniqueFd root;  // detached mount
+  // Where it is attached. With hooks that look at the root before it is entered: root.path of the
+  // spec, where these find it as they would with other runtimes.
+  std::string attach_at = "/";
   bool read_only = false;
   unsigned long propagation = 0;
   bool propagation_recursive = true;
@@ -55,6 +68,7 @@ struct Plan {
   // on 6.18).
   std::vector<UniqueFd> placement;
   std::optional<RootPlan> root;
+  std::optional<HookPlan> hooks;
   std::string hostname, domainname;
   std::vector<std::pair<std::string, std::string>> sysctls;  // path below /proc/sys, value
   bool new_keyring = true;

@@ -21,17 +21,20 @@ struct Header {
 };
 static_assert(sizeof(Header) == 16);
 
-constexpr std::array<std::string_view, 5> kStepNames = {"console", "ready", "recorded", "entered",
-                                                        "failed"};
-constexpr std::array<std::string_view, 24> kWhereNames = {"join namespaces",
+constexpr std::array<std::string_view, 9> kStepNames = {"need maps", "mapped",    "console",
+                                                        "mounted",   "hooks run", "ready",
+                                                        "recorded",  "entered",   "failed"};
+constexpr std::array<std::string_view, 26> kWhereNames = {"join namespaces",
                                                           "session",
                                                           "place in cgroups",
                                                           "make namespaces",
+                                                          "id maps",
                                                           "isolate mounts",
                                                           "attach root",
                                                           "mounts",
                                                           "devices",
                                                           "console",
+                                                          "hooks",
                                                           "masked paths",
                                                           "enter root",
                                                           "names and loopback",
@@ -145,15 +148,17 @@ Result<Message> Channel::receive(Deadline deadline) const {
   return message;
 }
 
+Sequence::Sequence(Parts parts) {
+  if (parts.maps) steps_.insert(steps_.end(), {Step::kNeedMaps, Step::kMapped});
+  if (parts.terminal) steps_.push_back(Step::kConsole);
+  if (parts.hooks) steps_.insert(steps_.end(), {Step::kMounted, Step::kHooksRun});
+  steps_.insert(steps_.end(), {Step::kReady, Step::kRecorded});
+}
+
 Result<> Sequence::accept(Step step) {
-  const bool at_start = at_ == Step::kFailed;
-  const bool right =
-      (step == Step::kConsole && at_start && terminal_ == Terminal::kYes) ||
-      (step == Step::kReady && (terminal_ == Terminal::kYes ? at_ == Step::kConsole : at_start)) ||
-      (step == Step::kRecorded && at_ == Step::kReady);
-  if (!right)
+  if (done() || steps_[next_] != step)
     return Error::make(Code::kProtocol, cat("message '", to_string(step), "' out of its turn"));
-  at_ = step;
+  ++next_;
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -15,7 +16,12 @@ namespace wherry::init {
 //
 //      creator                            child
 //        namespaces are made
+//               <-- kNeedMaps ----        what only the creator may write (only with a user or time
+//                                         namespace of its own)
+//      maps     --- kMapped ------>
 //               <-- kConsole(fd) --       its terminal's master (only with one)
+//               <-- kMounted -----        the root is together, not yet entered (only with hooks)
+//      hooks    --- kHooksRun ---->
 //               <-- kReady --------       everything done that can fail before start
 //      record   --- kRecorded ---->       the record is on disk: from here on the child outlives
 //      its creator
@@ -30,7 +36,17 @@ namespace wherry::init {
 // the two FIFOs count: start writes one byte into `gate`; the child answers on `result` with 'X'
 // right before execve, and with a failed message when that did not work. The end of `result` is the
 // end of the story.
-enum class Step : std::uint16_t { kConsole, kReady, kRecorded, kEntered, kFailed };
+enum class Step : std::uint16_t {
+  kNeedMaps,
+  kMapped,
+  kConsole,
+  kMounted,
+  kHooksRun,
+  kReady,
+  kRecorded,
+  kEntered,
+  kFailed
+};
 std::string_view to_string(Step step);
 
 // What the child was doing when it failed: the steps in their order.
@@ -39,11 +55,13 @@ enum class Where : std::uint16_t {
   kSession,
   kPlace,
   kNamespaces,
+  kMaps,
   kIsolate,
   kRoot,
   kMounts,
   kDevices,
   kConsole,
+  kHooks,
   kMasks,
   kEnterRoot,
   kHostname,
@@ -97,14 +115,16 @@ class Channel {
 // Which message may come next, up to kRecorded; knows no sockets.
 class Sequence {
  public:
-  enum class Terminal : std::uint8_t { kNo, kYes };
-  explicit Sequence(Terminal terminal) : terminal_{terminal} {}
+  struct Parts {  // which of the optional exchanges there are
+    bool maps = false, terminal = false, hooks = false;
+  };
+  explicit Sequence(Parts parts);
   Result<> accept(Step step);
-  bool done() const { return at_ == Step::kRecorded; }
+  bool done() const { return next_ == steps_.size(); }
 
  private:
-  Terminal terminal_;
-  Step at_ = Step::kFailed;  // nothing yet
+  std::vector<Step> steps_;  // all of them, in their order
+  std::size_t next_ = 0;
 };
 
 }  // namespace wherry::init

@@ -81,9 +81,12 @@ void print_table(const std::vector<Listed>& all) {
 Result<int> start(const Options& options) {
   const auto id = TRY(the_id(options, 1));
   const auto dir = TRY(open_container(options, id, Locking::kYes));
-  TRY_CTX(container::start(dir.container.get(), Deadline::in(kVerbTime)),
-          cat("start container '", id, "'"));
-  return 0;
+  auto started = container::start(dir.container.get(), Deadline::in(kVerbTime));
+  if (started.ok()) return 0;
+  // A hook that fails ends the container, and then nothing of it stays (runtime-spec, lifecycle).
+  if (started.error().step() == "hooks")
+    remove_container_dir(dir, id).ignore("the first error is the one to tell");
+  return std::move(started).error().context(cat("start container '", id, "'"));
 }
 
 Result<int> state(const Options& options) {

@@ -7,33 +7,28 @@
 namespace wherry::init {
 namespace {
 
-using Terminal = Sequence::Terminal;
-
+// Each selection of the optional exchanges has one right order; every other message, at every place
+// of it, is refused.
 TEST(Sequence, EveryOrderThatIsRightAndNoOther) {
-  const std::vector<Step> all = {Step::kConsole, Step::kReady, Step::kRecorded, Step::kFailed};
-  const auto right = [](Terminal terminal, const std::vector<Step>& steps) {
-    const std::vector<Step> whole = terminal == Terminal::kYes
-                                        ? std::vector{Step::kConsole, Step::kReady, Step::kRecorded}
-                                        : std::vector{Step::kReady, Step::kRecorded};
-    return steps.size() <= whole.size() && std::equal(steps.begin(), steps.end(), whole.begin());
-  };
-  for (const auto terminal : {Terminal::kNo, Terminal::kYes})
-    for (const auto first : all)
-      for (const auto second : all)
-        for (const auto third : all) {
-          const std::vector steps{first, second, third};
-          Sequence sequence{terminal};
-          std::vector<Step> taken;
-          bool ok = true;
-          for (const auto step : steps) {
-            ok = ok && sequence.accept(step).ok();
-            taken.push_back(step);
-            EXPECT_EQ(ok, right(terminal, taken))
-                << to_string(first) << to_string(second) << to_string(third);
-            if (!ok) break;
-          }
-          EXPECT_EQ(ok && taken.back() == Step::kRecorded, sequence.done() && ok);
-        }
+  const std::vector<Step> all = {Step::kNeedMaps, Step::kMapped,   Step::kConsole,
+                                 Step::kMounted,  Step::kHooksRun, Step::kReady,
+                                 Step::kRecorded, Step::kEntered,  Step::kFailed};
+  for (unsigned parts = 0; parts < 8; ++parts) {
+    const bool maps = (parts & 1U) != 0, terminal = (parts & 2U) != 0, hooks = (parts & 4U) != 0;
+    std::vector<Step> order;
+    if (maps) order = {Step::kNeedMaps, Step::kMapped};
+    if (terminal) order.push_back(Step::kConsole);
+    if (hooks) order.push_back(Step::kMounted), order.push_back(Step::kHooksRun);
+    order.push_back(Step::kReady), order.push_back(Step::kRecorded);
+    for (std::size_t good = 0; good <= order.size(); ++good)
+      for (const auto next : all) {
+        Sequence sequence{{.maps = maps, .terminal = terminal, .hooks = hooks}};
+        for (std::size_t i = 0; i < good; ++i) ASSERT_TRUE(sequence.accept(order[i]).ok());
+        EXPECT_EQ(sequence.done(), good == order.size());
+        const bool right = good < order.size() && order[good] == next;
+        EXPECT_EQ(sequence.accept(next).ok(), right) << parts << ' ' << to_string(next);
+      }
+  }
 }
 
 TEST(Message, ComesBackAsItWas) {
