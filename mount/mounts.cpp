@@ -46,7 +46,22 @@ Result<> refuse_unsupported(const oci::Mount& mount, const Options& options) {
   return {};
 }
 
-Result<Planned> plan_one(const oci::Mount& mount, const std::string& bundle) {
+// A detached copy of the tree to be bound: of the descriptor, or else of the source's path.
+Result<UniqueFd> copy_source(const oci::Mount& mount, const std::string& bundle, int opened,
+                             bool recursive) {
+  const unsigned flags = OPEN_TREE_CLONE | (recursive ? AT_RECURSIVE : 0U);
+  if (opened >= 0) {
+    auto tree = sys::open_tree(opened, "", flags | AT_EMPTY_PATH);
+    if (!tree.ok()) return std::move(tree).error().context(cat("source '", mount.source, "'"));
+    return tree;
+  }
+  if (mount.source.empty()) return Error::make(Code::kInvalid, "a bind mount needs a source");
+  return sys::open_tree(
+      AT_FDCWD, mount.source.starts_with('/') ? mount.source : cat(bundle, "/", mount.source),
+      flags);
+}
+
+Result<Planned> plan_one(const oci::Mount& mount, const std::string& bundle, int opened) {
   Planned planned;
   planned.options = TRY(parse_options(mount));
   TRY(check_destination(mount, planned.options));
@@ -59,11 +74,8 @@ Result<Planned> plan_one(const oci::Mount& mount, const std::string& bundle) {
       return Error::make(Code::kInvalid, "it has neither a type nor 'bind' among its options");
     return planned;
   }
-  if (mount.source.empty()) return Error::make(Code::kInvalid, "a bind mount needs a source");
-  const auto source = mount.source.starts_with('/') ? mount.source : cat(bundle, "/", mount.source);
-  planned.tree = TRY(sys::open_tree(
-      AT_FDCWD, source, OPEN_TREE_CLONE | (planned.options.recursive ? AT_RECURSIVE : 0U)));
-  planned.source_is_dir = S_ISDIR(TRY(sys::fstat(planned.tree.get(), source)).st_mode);
+  planned.tree = TRY(copy_source(mount, bundle, opened, planned.options.recursive));
+  planned.source_is_dir = S_ISDIR(TRY(sys::fstat(planned.tree.get(), mount.source)).st_mode);
   return planned;
 }
 
@@ -124,7 +136,21 @@ Result<> attach(int mount, int target) {
   return sys::move_mount(mount, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
+// The kernel says only "Not a directory" of a directory on a file, and of a file on a directory.
+Result<> check_kinds(int root, const Planned& planned) {
+  const auto there = open_in_root(root, planned.destination, O_PATH);
+  if (!there.ok()) return {};  // to be made
+  const auto st = TRY(sys::fstat(there.value().get(), planned.destination));
+  if (S_ISDIR(st.st_mode) == planned.source_is_dir) return {};
+  return Error::make(
+      Code::kInvalid,
+      planned.source_is_dir
+          ? cat("the source '", planned.source, "' is a directory, but the target is a file")
+          : cat("the source '", planned.source, "' is a file, but the target is a directory"));
+}
+
 Result<> mount_bind(int root, Planned& planned) {
+  TRY(check_kinds(root, planned));
   const auto target =
       TRY(planned.source_is_dir ? make_dirs_in_root(root, planned.destination, 0755)
                                 : make_file_in_root(root, planned.destination, 0755, 0644));
@@ -202,11 +228,23 @@ Result<> mount_filesystem(int root, const Planned& planned) {
 }  // namespace
 
 Result<std::vector<Planned>> plan_mounts(const std::vector<oci::Mount>& mounts,
-                                         const std::string& bundle) {
+                                         const std::string& bundle, const OpenedSources& opened) {
+  for (const auto& [destination, fd] : opened)
+    if (std::count_if(mounts.begin(), mounts.end(),
+                      [&](const auto& mount) { return mount.destination == destination; }) != 1)
+      return Error::make(Code::kInvalid,
+                         cat("mount '", destination, "': its opened source is not of one mount"));
   std::vector<Planned> planned;
   planned.reserve(mounts.size());
-  for (const auto& mount : mounts)
-    planned.push_back(TRY_CTX(plan_one(mount, bundle), cat("mount '", mount.destination, "'")));
+  for (const auto& mount : mounts) {
+    const auto source = opened.find(mount.destination);
+    const int fd = source == opened.end() ? -1 : source->second.get();
+    auto one = TRY_CTX(plan_one(mount, bundle, fd), cat("mount '", mount.destination, "'"));
+    if (fd >= 0 && !one.tree)
+      return Error::make(Code::kInvalid, cat("mount '", mount.destination,
+                                             "': it has an opened source and is no bind mount"));
+    planned.push_back(std::move(one));
+  }
   return planned;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,17 @@ struct Planned {
   bool source_is_dir = true;  // of a bind: what has to be made at the destination
 };
 
+// Sources of binds that the caller has opened itself (O_PATH), by the mount's destination as the
+// spec writes it. They are bound as they are: `source` of the spec is not resolved again, it is for
+// people. The descriptors live in this object, which the caller keeps until plan_mounts returns.
+using OpenedSources = std::map<std::string, UniqueFd>;
+
 // Opened by the creator, in its own mount namespace: a source that is missing is told before
-// anything is made.
+// anything is made. kInvalid when an opened source belongs to no mount of the list or to several:
+// what was meant to be bound by descriptor is never bound by name.
 Result<std::vector<Planned>> plan_mounts(const std::vector<oci::Mount>& mounts,
-                                         const std::string& bundle);
+                                         const std::string& bundle,
+                                         const OpenedSources& opened = {});
 // The root itself: root.path cloned as a detached tree.
 Result<UniqueFd> clone_root(const std::string& path);
 

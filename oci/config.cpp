@@ -1,11 +1,15 @@
 #include "oci/config.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "oci/document.h"
 #include "oci/fields.h"
+#include "oci/seccomp_profile.h"
 #include "oci/validate.h"
 #include "oci/writer.h"
 
@@ -86,6 +90,25 @@ Result<Process> parse_process(std::string_view json, std::string_view file_name)
 
 Result<Hooks> parse_hooks(std::string_view json, std::string_view file_name) {
   return TRY(parse<Hooks>(json, file_name)).value;
+}
+
+Result<Seccomp> parse_seccomp(std::string_view json, std::string_view file_name) {
+  const auto root = TRY(parse_tree(json, file_name));
+  Findings findings;
+  Seccomp seccomp;
+  read(Cursor{&findings, &root}, seccomp);
+  Rules rules;
+  check_seccomp(rules, {}, seccomp);
+  add_broken_rules(std::move(rules.problems), root, findings.problems);
+  findings.problems.insert(findings.problems.end(), findings.notes.begin(), findings.notes.end());
+  if (!findings.problems.empty()) return to_error(std::move(findings.problems), json, file_name);
+  return seccomp;
+}
+
+Result<Seccomp> load_seccomp(const std::string& path) {
+  constexpr std::size_t kLongestProfile = std::size_t{1} << 20;
+  return parse_seccomp(TRY_CTX(read_file_at(AT_FDCWD, path, kLongestProfile), "seccomp profile"),
+                       path);
 }
 
 std::vector<Problem> validate(const Spec& spec) {

@@ -14,6 +14,7 @@
 #include "base/process.h"
 #include "base/result.h"
 #include "cgroups/cgroups.h"
+#include "mount/root.h"
 #include "oci/spec.h"
 #include "oci/state.h"
 #include "runtime/init/sync.h"
@@ -39,6 +40,7 @@ struct CreateOptions {
       -1;  // 0700 directory that is the container's own; record.json, gate and result come here
   UniqueFd root_mount;  // detached mount to be the root (an overlay); else root.path of the spec is
                         // bound
+  mount::OpenedSources bind_sources;  // of mounts of the spec; theirs are never resolved by name
   std::array<int, 3> stdio{
       0, 1, 2};  // what the payload gets as 0, 1, 2 (without a terminal); -1: /dev/null
   unsigned preserve_fds = 0;  // 3 .. 2+N are passed on

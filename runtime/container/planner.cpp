@@ -108,7 +108,8 @@ Result<> plan_root(const PlanInputs& inputs, Planned& planned) {
   if (!spec.linux_->rootfs_propagation.empty())
     std::tie(root.propagation, root.propagation_recursive) = TRY_CTX(
         mount::parse_propagation(spec.linux_->rootfs_propagation), "linux.rootfsPropagation");
-  root.mounts = TRY(mount::plan_mounts(spec.mounts, inputs.options.bundle));
+  root.mounts =
+      TRY(mount::plan_mounts(spec.mounts, inputs.options.bundle, inputs.options.bind_sources));
   if (inputs.hierarchies.driver == cgroups::Driver::kHybrid)
     root.cgroups = cgroup_view(inputs.hierarchies, inputs.controllers);
   root.devices = spec.linux_->devices;

@@ -43,15 +43,14 @@ std::string full_name(std::string_view word) {
   return "CAP_" + out;
 }
 
-Result<std::vector<std::string>> full_names(const Container& container, std::string_view field,
+Result<std::vector<std::string>> full_names(std::string_view field,
                                             const std::vector<std::string>& words) {
   std::vector<std::string> out;
   for (const auto& word : words) {
     auto name = full_name(word);
     if (name != "ALL" &&
         std::find(kAllCapabilities.begin(), kAllCapabilities.end(), name) == kAllCapabilities.end())
-      return Error::make(Code::kInvalid, cat("container ", in_quotes(container.name), ": ", field,
-                                             ": ", in_quotes(word), " is not a capability"));
+      return Error::make(Code::kInvalid, cat(field, ": ", in_quotes(word), " is not a capability"));
     out.push_back(std::move(name));
   }
   return out;
@@ -65,8 +64,8 @@ oci::DeviceRule allow(std::string type, std::optional<std::int64_t> major,
 }  // namespace
 
 Result<oci::Capabilities> capabilities_of(const Container& container, const Surroundings& around) {
-  const auto add = TRY(full_names(container, "capabilities.add", container.security.cap_add));
-  const auto drop = TRY(full_names(container, "capabilities.drop", container.security.cap_drop));
+  const auto add = TRY(full_names("capabilities.add", container.security.cap_add));
+  const auto drop = TRY(full_names("capabilities.drop", container.security.cap_drop));
   std::vector<std::string> set;
   const bool privileged = container.security.privileged.value_or(false);
   if (privileged || contains(add, "ALL")) {

@@ -17,9 +17,9 @@ constexpr std::uint64_t kCpuPeriod = 100'000;  // microseconds
 constexpr std::int64_t kMinQuota = 1000;       // the kernel's least, microseconds
 constexpr std::int64_t kPodPids = 4096;
 
-Error invalid(const Container& container, std::string_view field, std::string_view what) {
-  return Error::make(Code::kInvalid,
-                     cat("container ", in_quotes(container.name), ": ", field, ": ", what));
+// The caller says which container it is.
+Error invalid(std::string_view field, std::string_view what) {
+  return Error::make(Code::kInvalid, cat(field, ": ", what));
 }
 
 // ---- process
@@ -34,8 +34,7 @@ Result<std::vector<std::string>> arguments(const Container& container,
   const auto& rest = own ? container.args : image.cmd;
   out.insert(out.end(), rest.begin(), rest.end());
   if (out.empty())
-    return invalid(container, "command",
-                   "none is given, and the image has no entry point and no cmd");
+    return invalid("command", "none is given, and the image has no entry point and no cmd");
   return out;
 }
 
@@ -88,7 +87,7 @@ Result<oci::Process> process_of(const Pod& pod, const Container& container,
   process.env = environment(pod, container, image, around);
   process.cwd = container.working_dir.empty() ? image.working_dir : container.working_dir;
   if (process.cwd.empty()) process.cwd = "/";
-  if (process.cwd[0] != '/') return invalid(container, "workingDir", "must be an absolute path");
+  if (process.cwd[0] != '/') return invalid("workingDir", "must be an absolute path");
   process.capabilities = TRY(capabilities_of(container, around));
   process.no_new_privileges = !container.security.allow_privilege_escalation.value_or(true);
   return process;
@@ -154,10 +153,10 @@ Result<std::string> propagation_option(const Container& container, const VolumeM
   if (mount.propagation == "rslave") return std::string{"rslave"};
   if (mount.propagation == "rshared") {
     if (container.security.privileged.value_or(false)) return std::string{"rshared"};
-    return invalid(container, cat("mount ", in_quotes(mount.mount_path)),
+    return invalid(cat("mount ", in_quotes(mount.mount_path)),
                    "propagation back to the host needs a privileged container");
   }
-  return invalid(container, cat("mount ", in_quotes(mount.mount_path)),
+  return invalid(cat("mount ", in_quotes(mount.mount_path)),
                  cat(in_quotes(mount.propagation), " is not private, rslave or rshared"));
 }
 
@@ -179,11 +178,11 @@ Result<oci::Mount> volume_mount(const Pod& pod, const Container& container,
   const auto volume = std::find_if(pod.volumes.begin(), pod.volumes.end(),
                                    [&](const auto& v) { return v.name == mount.volume; });
   if (volume == pod.volumes.end())
-    return invalid(container, field, cat("the pod has no volume ", in_quotes(mount.volume)));
+    return invalid(field, cat("the pod has no volume ", in_quotes(mount.volume)));
   if (mount.mount_path.empty() || mount.mount_path[0] != '/')
-    return invalid(container, field, "must be an absolute path");
+    return invalid(field, "must be an absolute path");
   for (const auto& part : components(mount.sub_path)) {
-    if (part == "..") return invalid(container, field, "the sub-path contains '..'");
+    if (part == "..") return invalid(field, "the sub-path contains '..'");
   }
   std::string source;
   if (const auto place = around.volumes.find(volume_key(mount)); place != around.volumes.end())
@@ -194,7 +193,7 @@ Result<oci::Mount> volume_mount(const Pod& pod, const Container& container,
     const bool own_memory = volume->kind == Volume::Kind::kEmptyDir && volume->memory &&
                             mount.sub_path.empty() && uses_of(pod, volume->name) == 1;
     if (!own_memory)
-      return invalid(container, field,
+      return invalid(field,
                      cat("volume ", in_quotes(volume_key(mount)), " has no place on the host"));
     oci::Mount out{mount.mount_path,
                    "tmpfs",
@@ -218,10 +217,15 @@ Result<std::vector<oci::Mount>> mounts_of(const Pod& pod, const Container& conta
   add_kernel_mounts(pod, around, container.security.privileged.value_or(false), mounts);
   add_file_mounts(container, around, mounts);
   std::vector<oci::Mount> own;
-  for (const auto& mount : container.mounts)
-    own.push_back(TRY(volume_mount(pod, container, mount, around)));
-  // A mount below another one comes after it, whatever their order in the manifest; the same path
-  // keeps its order.
+  for (const auto& mount : container.mounts) {
+    auto made = TRY(volume_mount(pod, container, mount, around));
+    // One would hide the other, and which one would not be clear; Kubernetes refuses it, too.
+    for (const auto& other : own)
+      if (components(other.destination) == components(made.destination))
+        return invalid(cat("mount ", in_quotes(mount.mount_path)), "another mount has this path");
+    own.push_back(std::move(made));
+  }
+  // A mount below another one comes after it, whatever their order in the manifest.
   std::stable_sort(own.begin(), own.end(), [](const auto& a, const auto& b) {
     return components(a.destination).size() < components(b.destination).size();
   });
@@ -297,10 +301,11 @@ Result<oci::Linux> linux_of(const Pod& pod, const Container& container, const Su
     case SeccompMode::kUnconfined:
       break;
     case SeccompMode::kLocalhost:
-      return Error::make(Code::kUnsupported,
-                         cat("container ", in_quotes(container.name), ": seccomp profile ",
-                             in_quotes(container.security.seccomp_profile),
-                             ": profiles from files are not supported"));
+      if (!around.seccomp)
+        return invalid("seccomp", cat("the profile ", in_quotes(container.security.seccomp_profile),
+                                      " has not been read"));
+      out.seccomp = around.seccomp;
+      break;
   }
   for (const auto& mount : container.mounts) {
     // A mount that is to follow the host's needs a root that does.
@@ -348,7 +353,7 @@ std::string user_of(const Container& container, const oci::ImageConfig& image) {
 
 Result<> check_user(const Container& container, const RunAs& user) {
   if (!container.security.run_as_non_root.value_or(false) || user.uid != 0) return {};
-  return invalid(container, "runAsNonRoot", "it would run as root").code(Code::kDenied);
+  return invalid("runAsNonRoot", "it would run as root").code(Code::kDenied);
 }
 
 oci::Resources container_resources(const Container& container) {

@@ -43,12 +43,14 @@ struct Surroundings {
   std::vector<NodeDevice> devices;  // of Container::devices; all of the host's when privileged
   std::vector<std::string>
       own_capabilities;  // our bounding set, "CAP_CHOWN": privileged and ALL come to it
-  unsigned cpus = 1;     // online, for values that grow with them
+  std::optional<oci::Seccomp> seccomp;  // the profile from a file, for SeccompMode::kLocalhost
+  unsigned cpus = 1;                    // online, for values that grow with them
 };
 
 // "volume" or "volume/sub/path": the key in Surroundings::volumes. A sub-path is the caller's to
-// resolve inside the volume (open_beneath), because the pod can put links there (CVE-2017-1002101,
-// CVE-2021-25741).
+// resolve inside the volume (open_beneath) and to hand to the creation as a descriptor
+// (CreateOptions::bind_sources), because the pod can put links there (CVE-2017-1002101,
+// CVE-2021-25741); the path here is then for people.
 std::string volume_key(const VolumeMount& mount);
 
 // kInvalid and kUnsupported name the field. Besides the container's own words: Kubernetes' rules

@@ -73,6 +73,7 @@ LiveContainer* Engine::find_by_pid(const ChildExit& exit) {
   return nullptr;
 }
 
+// Named by number only while the engine itself holds it: namespaces_ loses nothing while it lives.
 std::string Engine::pinned(const char* which) const {
   const auto found = namespaces_.find(which);
   return found == namespaces_.end() ? std::string{}
@@ -98,7 +99,8 @@ Result<> Engine::make_namespaces() {
   return {};
 }
 
-Result<oci::Spec> Engine::make_spec(const pod::Container& container, int root_mount) {
+Result<oci::Spec> Engine::make_spec(const pod::Container& container, int root_mount,
+                                    mount::OpenedSources& bind_sources) {
   auto prepared = TRY(prepare_surroundings(context_, container));
   auto& around = prepared.around;
   const auto image = context_.plan.images.find(container.name);
@@ -117,6 +119,7 @@ Result<oci::Spec> Engine::make_spec(const pod::Container& container, int root_mo
   around.net_ns = pinned("net");
   around.ipc_ns = pinned("ipc");
   around.uts_ns = pinned("uts");
+  bind_sources = std::move(prepared.bind_sources);
   return pod::to_spec(context_.pod, container, config, around);
 }
 
@@ -151,7 +154,8 @@ Result<> Engine::create(const std::string& name, unsigned attempt) {
   TRY(prepare_exit_record(live.record_dir.get()));
   UniqueFd root;
   if (wanted->rootfs_dir.empty()) root = TRY(make_rootfs(context_, *wanted));
-  live.spec = TRY(make_spec(*wanted, root.get()));
+  container::CreateOptions options;
+  live.spec = TRY(make_spec(*wanted, root.get(), options.bind_sources));
   TRY(replace_file(live.record_dir.get(), kConfigFile, dump_json(oci::to_json(live.spec)), 0600));
 
   const auto logs = TRY(log_dir(name));
@@ -160,7 +164,6 @@ Result<> Engine::create(const std::string& name, unsigned attempt) {
   io.gid = live.spec.process->user.gid;
   live.io = TRY(ContainerIo::create(context_.loop, context_.keeper, io));
 
-  container::CreateOptions options;
   options.id = cat(context_.pod.id.substr(0, 12), "-", name);
   options.bundle = cat(context_.state_path(), "/", kContainersDir, "/", name);
   options.record_dir = live.record_dir.get();

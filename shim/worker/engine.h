@@ -60,7 +60,9 @@ class Engine {
   Result<UniqueFd> record_dir(const std::string& name) const;
 
  private:
-  Result<oci::Spec> make_spec(const pod::Container& container, int root_mount);
+  // `bind_sources` is filled for the container's creation.
+  Result<oci::Spec> make_spec(const pod::Container& container, int root_mount,
+                              mount::OpenedSources& bind_sources);
   ContainerIo::Options io_options(const pod::Container& container, unsigned attempt, int record_dir,
                                   int log_dir) const;
   Result<UniqueFd> log_dir(const std::string& name) const;

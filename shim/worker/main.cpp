@@ -11,6 +11,7 @@
 #include "shim/protocol/removal.h"
 #include "shim/worker/server.h"
 #include "shim/worker/supervisor.h"
+#include "shim/worker/surroundings.h"
 
 namespace wherry::shim {
 namespace {
@@ -58,6 +59,7 @@ Result<bool> load_pod(Context& context) {
 }
 
 Result<> remove_files(const Context& context) {
+  detach_memory_volumes(context);
   return remove_pod_files(context.plan.root, context.plan.state, context.plan.id, context.plan.ns,
                           context.plan.name);
 }

@@ -6,58 +6,17 @@
 
 #include <algorithm>
 
+#include "base/capability.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "oci/seccomp_profile.h"
 
 namespace wherry::shim {
 namespace {
 
 using pod::Volume;
-
-// capabilities(7), by number.
-constexpr std::array<std::string_view, 41> kCapabilities{"CHOWN",
-                                                         "DAC_OVERRIDE",
-                                                         "DAC_READ_SEARCH",
-                                                         "FOWNER",
-                                                         "FSETID",
-                                                         "KILL",
-                                                         "SETGID",
-                                                         "SETUID",
-                                                         "SETPCAP",
-                                                         "LINUX_IMMUTABLE",
-                                                         "NET_BIND_SERVICE",
-                                                         "NET_BROADCAST",
-                                                         "NET_ADMIN",
-                                                         "NET_RAW",
-                                                         "IPC_LOCK",
-                                                         "IPC_OWNER",
-                                                         "SYS_MODULE",
-                                                         "SYS_RAWIO",
-                                                         "SYS_CHROOT",
-                                                         "SYS_PTRACE",
-                                                         "SYS_PACCT",
-                                                         "SYS_ADMIN",
-                                                         "SYS_BOOT",
-                                                         "SYS_NICE",
-                                                         "SYS_RESOURCE",
-                                                         "SYS_TIME",
-                                                         "SYS_TTY_CONFIG",
-                                                         "MKNOD",
-                                                         "LEASE",
-                                                         "AUDIT_WRITE",
-                                                         "AUDIT_CONTROL",
-                                                         "SETFCAP",
-                                                         "MAC_OVERRIDE",
-                                                         "MAC_ADMIN",
-                                                         "SYSLOG",
-                                                         "WAKE_ALARM",
-                                                         "BLOCK_SUSPEND",
-                                                         "AUDIT_READ",
-                                                         "PERFMON",
-                                                         "BPF",
-                                                         "CHECKPOINT_RESTORE"};
 
 Result<std::vector<std::string>> own_capabilities() {
   const auto status = TRY(read_file_at(AT_FDCWD, "/proc/self/status", 65536));
@@ -65,8 +24,8 @@ Result<std::vector<std::string>> own_capabilities() {
   for (const auto line : split(status, '\n')) {
     if (line.rfind("CapBnd:", 0) != 0) continue;
     const auto mask = parse_int<std::uint64_t>(trim(line.substr(7)), 16).value_or(0);
-    for (std::size_t i = 0; i < kCapabilities.size(); ++i)
-      if ((mask >> i & 1U) != 0) names.push_back(cat("CAP_", kCapabilities[i]));
+    for (unsigned i = 0; i < kCapabilityCount; ++i)
+      if ((mask >> i & 1U) != 0) names.push_back(capability_name(i));
   }
   return names;
 }
@@ -207,12 +166,15 @@ Result<> check_host_path(const Volume& volume) {
   return {};
 }
 
-// The pod can put links into its own volume, so the sub-path is resolved beneath it and kept as a
-// descriptor.
+// The pod can put links into its own volume, so the sub-path is resolved beneath it, once, and the
+// descriptor is what is bound (CVE-2017-1002101, CVE-2021-25741).
 Result<UniqueFd> open_sub_path(const std::string& place, const std::string& sub_path) {
   const auto root = TRY(sys::openat(AT_FDCWD, place, O_PATH | O_DIRECTORY));
   auto found = open_beneath(root.get(), sub_path, O_PATH);
-  if (found.ok() || found.error().code() != Code::kNotFound) return found;
+  if (found.ok()) return found;
+  if (found.error().sys_errno() == EXDEV)
+    return Error::make(Code::kDenied, cat("sub-path '", sub_path, "' leads out of the volume"));
+  if (found.error().code() != Code::kNotFound) return found;
   const UsualUmask usual;
   return make_dirs_in_root(root.get(), sub_path, 0755);
 }
@@ -226,9 +188,10 @@ Result<> place_volumes(const Context& context, const pod::Container& container,
       return Error::make(Code::kInvalid, cat("there is no volume '", mount.volume, "'"));
     std::string place = place_of(context, *volume);
     if (!mount.sub_path.empty()) {
-      prepared.opened.push_back(
-          TRY_CTX(open_sub_path(place, mount.sub_path), cat("volume '", mount.volume, "'")));
-      place = cat("/proc/", ::getpid(), "/fd/", prepared.opened.back().get());
+      auto opened =
+          TRY_CTX(open_sub_path(place, mount.sub_path), cat("volume '", mount.volume, "'"));
+      prepared.bind_sources.insert_or_assign(mount.mount_path, std::move(opened));
+      place += cat("/", mount.sub_path);
     }
     prepared.around.volumes[pod::volume_key(mount)] = place;
   }
@@ -264,6 +227,13 @@ Result<VolumesIn> prepare_pod_files(const Context& context) {
   return memory ? VolumesIn::kOwnNamespace : VolumesIn::kHost;
 }
 
+void detach_memory_volumes(const Context& context) {
+  for (const auto& volume : context.pod.volumes)
+    if (volume.kind == Volume::Kind::kEmptyDir && volume.memory)
+      sys::umount2(place_of(context, volume), MNT_DETACH | UMOUNT_NOFOLLOW)
+          .ignore("it was not mounted, or the removal of its directory tells");
+}
+
 Result<Prepared> prepare_surroundings(const Context& context, const pod::Container& container) {
   Prepared prepared;
   auto& around = prepared.around;
@@ -273,6 +243,8 @@ Result<Prepared> prepare_surroundings(const Context& context, const pod::Contain
   around.resolv_conf = context.root_path() + "/etc/resolv.conf";
   around.devices = TRY(devices_of(container));
   around.own_capabilities = TRY(own_capabilities());
+  if (container.security.seccomp == pod::SeccompMode::kLocalhost)
+    around.seccomp = TRY(oci::load_seccomp(container.security.seccomp_profile));
   around.cpus = static_cast<unsigned>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   TRY(place_volumes(context, container, prepared));
   return prepared;

@@ -77,9 +77,7 @@ TEST(ToSpec, CommandAndArgsByTheRulesOfKubernetes) {
   }
   World world;
   world.image = {};
-  EXPECT_EQ(
-      world.error(),
-      "container 'nginx': command: none is given, and the image has no entry point and no cmd");
+  EXPECT_EQ(world.error(), "command: none is given, and the image has no entry point and no cmd");
 }
 
 TEST(ToSpec, EnvironmentInLayers) {
@@ -108,7 +106,7 @@ TEST(ToSpec, CapabilitySets) {
   EXPECT_TRUE(world.spec().process->capabilities->effective.empty());
   EXPECT_TRUE(world.spec().process->capabilities->permitted.empty());
   world.container.security.cap_add = {"FLY"};
-  EXPECT_EQ(world.error(), "container 'nginx': capabilities.add: 'FLY' is not a capability");
+  EXPECT_EQ(world.error(), "capabilities.add: 'FLY' is not a capability");
 }
 
 TEST(ToSpec, PrivilegedIsAllThatWeHaveAndNoMore) {
@@ -182,8 +180,7 @@ TEST(ToSpec, Volumes) {
                             {"host", "/a", "", true, ""},
                             {"mem", "/m", "", false, ""}};
   world.pod.containers = {world.container};
-  EXPECT_EQ(world.error(),
-            "container 'nginx': mount '/a/deep/one': volume 'disk' has no place on the host");
+  EXPECT_EQ(world.error(), "mount '/a/deep/one': volume 'disk' has no place on the host");
   world.around.volumes["disk"] = "/var/lib/wherry/pods/x/volumes/disk";
   auto spec = world.spec();
   EXPECT_EQ(options_at(spec, "/a"), "rbind,rprivate,rro");
@@ -192,19 +189,18 @@ TEST(ToSpec, Volumes) {
   EXPECT_EQ(spec.linux_->rootfs_propagation, "slave");
   EXPECT_LT(mount_at(spec, "/a"), mount_at(spec, "/a/deep/one"));  // parents first
   world.container.mounts[0].sub_path = "x/y";
-  EXPECT_EQ(world.error(),
-            "container 'nginx': mount '/a/deep/one': volume 'disk/x/y' has no place on the host");
-  world.around.volumes["disk/x/y"] = "/proc/9/fd/7";
+  EXPECT_EQ(world.error(), "mount '/a/deep/one': volume 'disk/x/y' has no place on the host");
+  world.around.volumes["disk/x/y"] = "/volumes/disk/x/y";
   spec = world.spec();
-  EXPECT_EQ(mount_at(spec, "/a/deep/one")->source, "/proc/9/fd/7");
+  EXPECT_EQ(mount_at(spec, "/a/deep/one")->source, "/volumes/disk/x/y");
+  world.container.mounts[0].mount_path = "/a/";
+  EXPECT_EQ(world.error(), "mount '/a': another mount has this path");
   world.container.mounts[0].sub_path = "x/../..";
-  EXPECT_EQ(world.error(), "container 'nginx': mount '/a/deep/one': the sub-path contains '..'");
+  EXPECT_EQ(world.error(), "mount '/a/deep/one': the sub-path contains '..'");
   world.container.mounts[0] = {"disk", "/b", "", false, "rshared"};
-  EXPECT_EQ(
-      world.error(),
-      "container 'nginx': mount '/b': propagation back to the host needs a privileged container");
+  EXPECT_EQ(world.error(), "mount '/b': propagation back to the host needs a privileged container");
   world.container.mounts[0] = {"none", "/b", "", false, ""};
-  EXPECT_EQ(world.error(), "container 'nginx': mount '/b': the pod has no volume 'none'");
+  EXPECT_EQ(world.error(), "mount '/b': the pod has no volume 'none'");
 }
 
 TEST(ToSpec, AVolumeTakesThePlaceOfADefaultMount) {
