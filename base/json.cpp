@@ -9,6 +9,21 @@
 namespace wherry {
 namespace {
 
+// Of "[json.exception.parse_error.101] parse error at line 1, column 6: syntax error while parsing
+// array - unexpected end of input; expected ']'; last read: '[1'" the part that says what is wrong.
+std::string in_plain_words(std::string_view what) {
+  if (const auto end = what.find("] "); what.starts_with('[') && end != std::string_view::npos)
+    what.remove_prefix(end + 2);
+  if (const auto dash = what.find(" - "); what.starts_with("parse error") && dash != what.npos)
+    what.remove_prefix(dash + 3);
+  std::string_view expected;
+  if (const auto at = what.find("; expected "); at != std::string_view::npos)
+    expected = what.substr(at);
+  if (const auto at = what.find("; last read"); at != std::string_view::npos)
+    return cat(what.substr(0, at), expected);
+  return std::string{what};
+}
+
 // Walks the text once before the tree is built: depth and duplicate keys are not nlohmann's
 // business.
 class Guard : public nlohmann::json_sax<Json> {
@@ -32,7 +47,7 @@ class Guard : public nlohmann::json_sax<Json> {
   bool parse_error(std::size_t at, const std::string&,
                    const nlohmann::detail::exception& error) override {
     position = at;
-    problem = error.what();
+    problem = in_plain_words(error.what());
     return false;
   }
   std::string problem;
@@ -54,11 +69,12 @@ class Guard : public nlohmann::json_sax<Json> {
 };
 
 std::string line_and_column(std::string_view text, std::size_t position) {
-  const auto before = text.substr(0, std::min(position, text.size()));
+  position = std::min(position, text.size() + 1);  // the end is a place, too
+  const auto before = text.substr(0, position);
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
   const auto start = before.rfind('\n');
   return cat("line ", line, ", column ",
-             before.size() - (start == std::string_view::npos ? 0 : start + 1));
+             position - (start == std::string_view::npos ? 0 : start + 1));
 }
 
 }  // namespace
@@ -73,7 +89,7 @@ Result<Json> parse_json(std::string_view text, std::string_view what) {
     }
     return Json::parse(text.begin(), text.end());
   } catch (const std::exception& error) {
-    return Error::make(Code::kInvalid, cat(what, ": ", error.what()));
+    return Error::make(Code::kInvalid, cat(what, ": ", in_plain_words(error.what())));
   }
 }
 

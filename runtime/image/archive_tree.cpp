@@ -18,8 +18,13 @@ constexpr std::array<std::string_view, 19> kRootNames{
     "bin",  "boot", "dev", "etc",  "home", "lib", "lib64", "media", "mnt", "opt",
     "proc", "root", "run", "sbin", "srv",  "sys", "tmp",   "usr",   "var"};
 
+// Of these a root file system has one at least; a directory of the host's that was given by mistake
+// may well have "tmp" or "home".
+constexpr std::array<std::string_view, 6> kSystemNames{"bin", "etc", "lib", "lib64", "sbin", "usr"};
+
 struct Seen {
   bool layout = false, index = false, docker = false, root = false, any = false;
+  bool system = false;  // what makes a directory the root of a system, rather than any directory
 
   void add(const std::vector<std::string>& parts) {
     if (parts.empty()) return;
@@ -29,6 +34,7 @@ struct Seen {
       index |= parts[0] == "index.json";
       docker |= parts[0] == "manifest.json";
     }
+    system |= std::find(kSystemNames.begin(), kSystemNames.end(), parts[0]) != kSystemNames.end();
     root |= std::find(kRootNames.begin(), kRootNames.end(), parts[0]) != kRootNames.end();
   }
   Result<ArchiveKind> kind(ArchiveKind plain, const std::string& subject) const {
@@ -40,14 +46,36 @@ struct Seen {
   }
 };
 
+bool is_layout(int fd, const std::string& name) {
+  const auto st = sys::fstatat(fd, cat(name, "/oci-layout"), AT_SYMLINK_NOFOLLOW);
+  return st.ok() && S_ISREG(st.value().st_mode);
+}
+
+Error no_image(int fd, const std::vector<std::string>& names, const std::string& subject) {
+  auto error = Error::make(
+      Code::kInvalid,
+      cat(in_quotes(subject),
+          " is neither an OCI layout (it has no 'oci-layout') nor a root file "
+          "system (it has none of ",
+          join(std::vector<std::string>{kSystemNames.begin(), kSystemNames.end()}, ", "), ")"));
+  const auto below = std::find_if(names.begin(), names.end(),
+                                  [&](const auto& name) { return is_layout(fd, name); });
+  if (below == names.end()) return error;
+  const auto slash = subject.ends_with('/') ? "" : "/";
+  return std::move(error).hint(cat("did you mean ", in_quotes(cat(subject, slash, *below)), "?"));
+}
+
 }  // namespace
 
 Result<ArchiveKind> tell_kind(int fd, const std::string& subject) {
   const auto st = TRY(sys::fstat(fd, subject));
   Seen seen;
   if (S_ISDIR(st.st_mode)) {
-    for (const auto& name : TRY(list_dir(fd))) seen.add(std::vector<std::string>{name});
-    return seen.kind(ArchiveKind::kRootDirectory, subject);
+    const auto names = TRY(list_dir(fd));
+    for (const auto& name : names) seen.add(std::vector<std::string>{name});
+    const auto kind = TRY(seen.kind(ArchiveKind::kRootDirectory, subject));
+    if (kind == ArchiveKind::kRootDirectory && !seen.system) return no_image(fd, names, subject);
+    return kind;
   }
   if (!S_ISREG(st.st_mode))
     return Error::make(Code::kInvalid,

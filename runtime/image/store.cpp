@@ -120,7 +120,8 @@ Result<Image> Store::find(const std::string& name_or_digest) const {
       .image;
 }
 
-Result<> Store::remove(const std::string& name_or_digest, const std::vector<Use>& in_use) {
+Result<std::vector<std::string>> Store::remove(const std::string& name_or_digest,
+                                               const std::vector<Use>& in_use) {
   const auto lock = TRY(content_->lock(LockKind::kExclusive, Deadline::in(kLockWait)));
   const auto refs = TRY(read_refs(*content_));
   auto meant = TRY(resolve(*content_, refs, name_or_digest));
@@ -139,7 +140,7 @@ Result<> Store::remove(const std::string& name_or_digest, const std::vector<Use>
   for (const auto& name : meant.names) TRY(remove_ref(*content_, name));
   TRY(content_->remove_all_but(TRY(mark(*content_, in_use))));
   content_->sweep_scratch();
-  return {};
+  return std::move(meant.names);
 }
 
 }  // namespace wherry::image

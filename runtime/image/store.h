@@ -55,9 +55,11 @@ class Store {
   // By name, by "sha256:...", or by at least 4 digits that only one digest starts with. kNotFound
   // hints at what is near.
   Result<Image> find(const std::string& name_or_digest) const;
-  // Takes the name away (all names, when a digest was given); content goes when no name and no user
-  // holds it. kBusy names the users when the image would have no name left and has a user.
-  Result<> remove(const std::string& name_or_digest, const std::vector<Use>& in_use);
+  // Takes the name away (all names, when a digest was given) and gives back what it took; content
+  // goes when no name and no user holds it. kBusy names the users when the image would have no name
+  // left and has a user.
+  Result<std::vector<std::string>> remove(const std::string& name_or_digest,
+                                          const std::vector<Use>& in_use);
 
  private:
   explicit Store(std::shared_ptr<Content> content) : content_{std::move(content)} {}

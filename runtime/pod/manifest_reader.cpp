@@ -259,7 +259,9 @@ std::optional<std::size_t> Object::word(std::string_view key,
   if (!text) return std::nullopt;
   const auto it = std::find(words.begin(), words.end(), *text);
   if (it != words.end()) return static_cast<std::size_t>(it - words.begin());
-  std::vector<std::string> all{words.begin(), words.end()};
+  std::vector<std::string> all;
+  for (const auto word : words)
+    if (!word.empty()) all.emplace_back(word);  // "" is the same as no word
   findings_.problem(field->node, field->name,
                     cat(in_quotes(*text), " is not one of ", join(all, ", ")));
   return std::nullopt;

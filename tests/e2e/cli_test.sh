@@ -51,6 +51,12 @@ check no_new_privileges 1 "$(r $image sh -c 'grep NoNewPrivs /proc/self/status |
 check may_gain_privileges 0 "$(r --security-opt no-new-privileges=false $image sh -c 'grep NoNewPrivs /proc/self/status | tr -dc 0-9')"
 check seccomp_filter 2 "$(r $image sh -c 'grep ^Seccomp: /proc/self/status | tr -dc 0-9')"
 check seccomp_unconfined 0 "$(r --security-opt seccomp=unconfined $image sh -c 'grep ^Seccomp: /proc/self/status | tr -dc 0-9')"
+# A profile of the user's own: what the runtime-spec calls linux.seccomp.
+echo '{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["mkdir","mkdirat"],"action":"SCMP_ACT_ERRNO","errnoRet":95}]}' >"$work/profile.json"
+check_has seccomp_file 'Operation not supported' "$(r --security-opt "seccomp=$work/profile.json" $image mkdir /tmp/x)"
+check seccomp_file_allows yes "$(cd "$work" && r --security-opt seccomp=profile.json $image sh -c 'touch /tmp/x && echo yes')"
+check seccomp_file_in_config 95 "$("$W" run -d --name prof --security-opt "seccomp=$work/profile.json" $image true >/dev/null; "$W" inspect --all prof | jq '.configs.main.linux.seccomp.syscalls[0].errnoRet'; "$W" rm -f prof >/dev/null)"
+echo '{"defaultAction":"SCMP_ACT_ERRNO","archMap":[],"syscalls":[{"names":["read"],"action":"SCMP_ACT_ALLOW","includes":{"caps":["CAP_SYS_ADMIN"]}}]}' >"$work/docker.json"
 caps() { r "$@" $image sh -c 'grep CapBnd /proc/self/status | cut -f2'; }
 check caps_default 00000000a80425fb "$(caps)"
 check caps_drop_all 0000000000000000 "$(caps --cap-drop ALL)"
@@ -117,6 +123,12 @@ check_status exec_not_found 127 "$W" exec web /nonesuch
 check_status exec_not_executable 126 "$W" exec web /etc/passwd
 check exec_stdin hello "$(echo hello | "$W" exec -i web/main cat)"
 check exec_user_dir_env '1000 /tmp x' "$("$W" exec -u 1000 -w /tmp -e V=x web sh -c 'echo $(id -u) $(pwd) $V' </dev/null)"
+check exec_dashes in "$("$W" exec web -- echo in </dev/null)"
+check run_dashes in "$(r $image -- echo in)"
+check inspect_short '' "$("$W" inspect web | jq -r '.configs // empty')"
+check inspect_container_short '' "$("$W" inspect web/main | jq -r '.config // empty')"
+check inspect_all main "$("$W" inspect --all web | jq -r '.configs | keys[0]')"
+check inspect_all_container string "$("$W" inspect -a web/main | jq -r '.config.ociVersion | type')"
 check_status exec_no_command 125 "$W" exec web
 check_status exec_no_pod 125 "$W" exec nonesuch true
 check_has shim_ls web "$("$W" shim ls)"
@@ -153,6 +165,13 @@ check namespaces 2 "$("$W" ps -aq --filter name=hup | wc -l)"
 check_status rm_in_namespace 0 "$W" rm -f -n other hup
 check_has events pod.removed "$("$W" events)"
 check events_since 1 "$("$W" events -o json --since $(($("$W" events -o json | tail -n 1 | jq .seq) - 1)) | wc -l)"
+check events_of_pod hup "$("$W" events -o json hup | jq -r .name | sort -u)"
+check events_of_namespace other "$("$W" events -o json -n other hup | jq -r .namespace | sort -u)"
+check events_of_id web "$("$W" events -o json "${id:0:12}" | jq -r .name | sort -u)"
+check events_of_nobody '' "$("$W" events nonesuch)"
+"$W" run --name fails $image /nonesuch >/dev/null 2>&1
+check event_error 0 "$("$W" events fails | grep -c 'error={')"
+check_has event_error_text "error='" "$("$W" events fails)"
 "$W" rm hup >/dev/null
 
 "$W" run -d --rm --name brief $image sleep 0.2 >/dev/null
@@ -194,6 +213,13 @@ check_has script_tty /dev/pts/0 "$(script -qec "$W run --rm -it $image tty" /dev
 # ---- manifests
 check_status pod_check 0 "$W" pod check -f "$top/examples/hello-pod.yaml"
 check pod_check_ok ok "$(tail -n 1 "$work/out")"
+check pod_check_plan 'pod hello/namespace: default/container web/container client' \
+  "$("$W" pod check -f "$top/examples/hello-pod.yaml" | grep -E '^(pod|container)|namespace' | sed 's/^ *//' | paste -sd/)"
+check_has pod_check_image "$image (in the store)" "$("$W" pod check -f "$top/examples/hello-pod.yaml")"
+check pod_check_json 'hello default prepare' "$("$W" pod check -o json -f "$top/examples/hello-pod.yaml" | jq -r '"\(.name) \(.namespace) \(.containers[0].name)"')"
+check pod_check_mount /site "$("$W" pod check -o json -f "$top/examples/hello-pod.yaml" | jq -r '.containers[] | select(.name == "web").mounts[0].path')"
+check pod_check_makes_nothing no "$("$W" --root "$work/none" --state "$work/none" pod check -f "$top/examples/hello-pod.yaml" >/dev/null; [[ -e $work/none ]] && echo yes || echo no)"
+check_status pod_check_missing 125 "$W" pod check -f "$work/nonesuch.yaml"
 check_status pod_run 0 "$W" pod run -f "$top/examples/hello-pod.yaml"
 until_true 10 sh -c "$W logs hello/client | grep -q got"
 check_has pod_talks 'prepared by the init container' "$("$W" logs hello/client 2>&1)"
@@ -220,6 +246,13 @@ check_status image_rm_used 125 "$W" image rm second
 check_has image_rm_user "'user'" "$(cat "$work/err")"
 "$W" rm -f user >/dev/null
 check_status image_rm 0 "$W" image rm second
+check image_rm_prints localhost/second:latest "$(cat "$work/out")"
+"$W" image import "$work/image/rootfs" third >/dev/null 2>&1; "$W" image import "$work/image/rootfs" fourth >/dev/null 2>&1
+check image_rm_digest $'localhost/fourth:latest\nlocalhost/third:latest' "$("$W" image rm "$("$W" image ls -o json | jq -r '.[] | select(.names[] | contains("third")).digest')" | sort)"
+mkdir -p "$work/any/oci" "$work/any/tmp" "$work/any/home"; echo '{}' >"$work/any/oci/oci-layout"
+check_status import_any_directory 125 "$W" image import "$work/any"
+check_has import_any_directory_text 'neither an OCI layout' "$(cat "$work/err")"
+check_has import_did_you_mean "did you mean '$work/any/oci'?" "$(cat "$work/err")"
 check_status image_rm_twice 125 "$W" image rm second
 
 # ---- what is refused is refused by name
@@ -233,6 +266,13 @@ refused volume_name ./data -v data:/data
 refused volume_missing nonesuch -v /nonesuch:/x
 refused network bridge --network bridge
 refused security_opt apparmor --security-opt apparmor=x
+refused seccomp_missing nonesuch --security-opt seccomp=/nonesuch
+refused seccomp_docker includes --security-opt "seccomp=$work/docker.json"
+refused seccomp_action "SCMP_ACT_FLY" --security-opt "seccomp=$(echo '{"defaultAction":"SCMP_ACT_FLY"}' >"$work/fly.json"; echo "$work/fly.json")"
+refused cpus_negative "--cpus: '-1' must be positive" --cpus -1
+refused entrypoint "--entrypoint at line 1, column 6: unexpected end of input" --entrypoint '["sh"'
+refused twice 'it is given more than once' --name a --name b
+refused capability_prefix "'main': create: capabilities.add: 'FLY'" --cap-add FLY
 refused restart 'on-failure:3' --restart on-failure:3
 refused rm_restart --restart --restart always
 refused memory lots --memory lots
@@ -243,6 +283,32 @@ refused device '/dev/nonesuch' --device /dev/nonesuch
 refused no_device '/etc' --device /etc
 refused user nonesuch -u nonesuch
 refused name "'a/b'" --name a/b
+check_has no_raw_json 'PARAMS at line 1, column 2: ' "$("$W" shim call web ping '{x' 2>&1)"
+check raw_json_nowhere 0 "$("$W" shim call web ping '{"a": 1' 2>&1 | grep -c exception)"
+check_status filter_status 125 "$W" ps --filter status=bogus
+check_has filter_status_text 'pending, running, succeeded' "$(cat "$work/err")"
+check_has stop_nothing 'stop: POD is required' "$("$W" stop 2>&1)"
+check_has did_you_mean "did you mean 'wherry image ls'?" "$("$W" images 2>&1)"
+check_has pod_alone "'pod' needs a verb: run, check" "$("$W" pod 2>&1)"
+for group in pod image shim; do
+  check_status "help_$group" 0 "$W" $group --help
+  check_has "help_${group}_verbs" "wherry $group " "$(cat "$work/out")"
+done
+# Whoever is not root is told so, whatever the verb; help and checking are for everybody.
+cp "$bin/wherry" "$work/wherry-for-all"; chmod 755 "$work" "$work/wherry-for-all"
+user() { setpriv --reuid 1000 --regid 1000 --clear-groups "$work/wherry-for-all" "$@"; }
+for verb in ps 'run x' 'image ls' 'rm x' info 'pod run -f x' leaks 'shim ls'; do
+  check_status "not_root_${verb// /_}" 125 user $verb
+  check_has "not_root_${verb// /_}_text" 'this needs root' "$(cat "$work/err")"
+done
+check_status not_root_help 0 user --help
+check_has help_says_root 'needs root' "$(cat "$work/out")"
+check_status not_root_version 0 user version
+cp "$top/examples/hello-pod.yaml" "$work/for-all.yaml"; chmod 644 "$work/for-all.yaml"
+check_status not_root_check 0 user pod check -f "$work/for-all.yaml"
+oci_says=$("$bin/wherry-oci" --root "$work/oci" start 2>&1)
+check oci_one_line 1 "$(wc -l <<<"$oci_says")"
+check_has oci_hint 'usage: wherry-oci start' "$oci_says"
 check one_line_and_hint 2 "$("$W" frobnicate 2>&1 | wc -l)"
 
 # ---- help, version, info
@@ -253,6 +319,7 @@ done
 check_has version "wherry " "$("$W" version)"
 check version_json wherry "$("$W" version -o json | jq -r 'if .version then "wherry" else "" end')"
 check info_paths "$work/root" "$("$W" info -o json | jq -r .paths.root)"
+check info_lacking '' "$("$W" info -o json | jq -r '.lackingCapabilities[]' | grep -v '^CAP_[A-Z_]*$')"
 check_has info_table 'kernel: ' "$("$W" info)"
 check root_flag "$work/elsewhere" "$("$W" --root "$work/elsewhere" info -o json | jq -r .paths.root)"
 check_status log_level 125 "$W" --log-level loud ps

@@ -52,7 +52,7 @@ Result<oci::Process> make_process(const Options& options, const oci::Spec& spec)
     return oci::parse_process(text, options.process_file);
   }
   if (options.operands.size() < 2)
-    return Error::make(Code::kInvalid, "the command is missing").hint(usage("exec"));
+    return Error::make(Code::kInvalid, "the command is missing").hint(see_help("exec"));
   oci::Process process = *spec.process;
   process.args.assign(options.operands.begin() + 1, options.operands.end());
   process.env.insert(process.env.end(), options.env.begin(), options.env.end());
@@ -100,7 +100,7 @@ Result<int> run(const Options& options, const std::string& id) {
 
 Result<int> exec(const Options& options) {
   if (options.operands.empty())
-    return Error::make(Code::kInvalid, "the id of the container is missing").hint(usage("exec"));
+    return Error::make(Code::kInvalid, "the id of the container is missing").hint(see_help("exec"));
   const auto& id = options.operands[0];
   return TRY_CTX(run(options, id), cat("exec in container '", id, "'"));
 }

@@ -194,7 +194,7 @@ Result<> take_flags(int argc, char** argv, std::vector<Flag> flags, Options& opt
       return Error::make(Code::kInvalid,
                          cat(code == '?' ? "unknown flag " : "a value is missing for ",
                              in_quotes(argv[optind - 1])))
-          .hint(cat("see wherry-oci ", verb, verb.empty() ? "" : " ", "--help"));
+          .hint(see_help(verb));
     const auto found = std::find_if(flags.begin(), flags.end(), [&](const Flag& flag) {
       return code >= 256 ? &flag - flags.data() == code - 256 : flag.letter == code;
     });
@@ -217,6 +217,13 @@ std::string describe(const std::vector<Flag>& flags) {
 
 }  // namespace
 
+std::string see_help(const std::string& verb) {
+  const auto found = verbs().find(verb);
+  return found == verbs().end()
+             ? "see wherry-oci --help"
+             : cat("usage: wherry-oci ", found->second.first, "; see wherry-oci ", verb, " --help");
+}
+
 std::string usage(const std::string& verb) {
   if (const auto found = verbs().find(verb); found != verbs().end())
     return cat("usage: wherry-oci ", found->second.first, "\n", describe(found->second.second));
@@ -233,13 +240,12 @@ Result<Options> parse_options(int argc, char** argv) {
   optind = 1;
   TRY(take_flags(argc, argv, global_flags(), options, ""));
   if (options.help || options.version) return options;
-  if (optind >= argc)
-    return Error::make(Code::kInvalid, "a verb is missing").hint("see wherry-oci --help");
+  if (optind >= argc) return Error::make(Code::kInvalid, "a verb is missing").hint(see_help({}));
   options.verb = argv[optind++];
   const auto found = verbs().find(options.verb);
   if (found == verbs().end())
     return Error::make(Code::kInvalid, cat("there is no verb ", in_quotes(options.verb)))
-        .hint("see wherry-oci --help");
+        .hint(see_help({}));
   TRY(take_flags(argc, argv, found->second.second, options, options.verb));
   // runc takes flags after the id as well, but for exec, whose command may have flags of its own.
   while (optind < argc) {

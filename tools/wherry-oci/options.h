@@ -41,6 +41,7 @@ struct Options {
 
 // kInvalid names the flag. `help` and `version` are set and nothing else is checked then.
 Result<Options> parse_options(int argc, char** argv);
-std::string usage(const std::string& verb);  // "" for the program
+std::string usage(const std::string& verb);     // all of it; "" for the program
+std::string see_help(const std::string& verb);  // its first line and where the rest is: a hint
 
 }  // namespace wherry::tool

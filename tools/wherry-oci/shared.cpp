@@ -24,7 +24,7 @@ constexpr std::size_t kLargestConfig = 16U << 20;
 Result<std::string> the_id(const Options& options, std::size_t most_operands) {
   if (options.operands.empty())
     return Error::make(Code::kInvalid, "the id of the container is missing")
-        .hint(usage(options.verb));
+        .hint(see_help(options.verb));
   if (options.operands.size() > most_operands)
     return Error::make(Code::kInvalid,
                        cat("one word too many: ", in_quotes(options.operands[most_operands])));

@@ -8,15 +8,18 @@
 #include <memory>
 
 #include "base/text.h"
+#include "tools/wherry/nearest_verb.h"
+#include "tools/wherry/parser.h"
 #include "tools/wherry/verbs.h"
 
 namespace wherry::cli {
 namespace {
 
-using Words = std::vector<std::string>;
-
 // Operands after which nothing is a flag of ours: `wherry run IMAGE ls -l`.
 enum class Operands { kAnywhere, kEndFlags };
+
+// Whether a verb does its work for anybody, or needs to be root.
+enum class Needs { kNothing, kRoot };
 
 struct Verb {
   const char* name;
@@ -27,6 +30,7 @@ struct Verb {
   Operands where;
   // Declares the flags and says what is to be done. The words are the operands of kEndFlags.
   void (*declare)(CLI::App& app, CommandLine& command, const std::shared_ptr<Words>& words);
+  Needs needs = Needs::kRoot;
 };
 
 class VerbFormatter : public CLI::Formatter {
@@ -60,11 +64,11 @@ void add_output(CLI::App& app, std::string& output) {
 }
 void add_targets(CLI::App& app, TargetOptions& options) {
   add_namespace(app, options.ns);
-  app.add_option("targets", options.targets)->required();
+  app.add_option("POD", options.targets)->required();
 }
 void add_one_target(CLI::App& app, TargetOptions& options) {
   add_namespace(app, options.ns);
-  app.add_option("target", options.targets)->required()->expected(1);
+  app.add_option("POD", options.targets)->required()->expected(1);
 }
 
 template <class Options>
@@ -90,8 +94,10 @@ void declare_run_security(CLI::App& app, RunOptions& o) {
   add_list(app, "--cap-add", o.cap_add, "NAME: one capability more, or ALL");
   add_list(app, "--cap-drop", o.cap_drop, "NAME: one capability less, or ALL");
   app.add_flag("--privileged", o.privileged, "all that we ourselves have: the host is open to it");
-  add_list(app, "--security-opt", o.security,
-           "no-new-privileges[=true|false], seccomp=unconfined|FILE");
+  add_list(
+      app, "--security-opt", o.security,
+      "no-new-privileges[=true|false]; seccomp=unconfined, or =FILE: a profile as linux.seccomp "
+      "of the OCI runtime-spec");
   add_value(app, "-u,--user", o.user, "USER[:GROUP]: names or numbers");
   app.add_flag("--read-only", o.read_only, "mount the root read-only");
 }
@@ -152,7 +158,9 @@ void declare_pod_run(CLI::App& app, CommandLine& command, const std::shared_ptr<
 }
 
 void declare_pod_check(CLI::App& app, CommandLine& command, const std::shared_ptr<Words>&) {
-  carry_out(command, declare_manifest(app), pod_check);
+  auto o = declare_manifest(app);
+  add_output(app, o->output);
+  carry_out(command, o, pod_check);
 }
 
 void declare_ps(CLI::App& app, CommandLine& command, const std::shared_ptr<Words>&) {
@@ -161,13 +169,16 @@ void declare_ps(CLI::App& app, CommandLine& command, const std::shared_ptr<Words
   app.add_flag("-q,--quiet", o->quiet, "ids only");
   add_output(app, o->output);
   add_value(app, "-n,--namespace", o->ns, "NS: only of this namespace (all)");
-  add_list(app, "--filter", o->filters, "name=TEXT, id=PREFIX, status=PHASE or label=KEY[=VALUE]");
+  add_list(app, "--filter", o->filters,
+           "name=TEXT, id=PREFIX, label=KEY[=VALUE], or status= one of pending, running, "
+           "succeeded, failed, unknown, exited");
   add_list(app, "-l,--label", o->labels, "KEY[=VALUE]: as --filter label=");
   carry_out(command, o, list_pods);
 }
 
 void declare_inspect(CLI::App& app, CommandLine& command, const std::shared_ptr<Words>&) {
   auto o = std::make_shared<InspectOptions>();
+  app.add_flag("-a,--all", o->all, "with the config.json of each container, as it was created");
   add_value(app, "-o,--output", o->output, "FORMAT: json, the only one");
   add_targets(app, *o);
   carry_out(command, o, inspect);
@@ -223,14 +234,16 @@ void declare_events(CLI::App& app, CommandLine& command, const std::shared_ptr<W
   auto o = std::make_shared<EventsOptions>();
   app.add_flag("-f,--follow", o->follow, "go on until interrupted");
   add_value(app, "--since", o->since, "N: only events after this sequence number");
+  add_value(app, "-n,--namespace", o->ns, "NS: only of pods in this namespace (all)");
   add_value(app, "-o,--output", o->output, "FORMAT: table, or json (one a line)");
+  app.add_option("POD", o->pod);
   carry_out(command, o, events);
 }
 
 void declare_image_import(CLI::App& app, CommandLine& command, const std::shared_ptr<Words>&) {
   auto o = std::make_shared<ImageImportOptions>();
-  app.add_option("path", o->path)->required();
-  app.add_option("name", o->name);
+  app.add_option("PATH", o->path)->required();
+  app.add_option("NAME", o->name);
   carry_out(command, o, image_import);
 }
 
@@ -243,7 +256,7 @@ void declare_image_ls(CLI::App& app, CommandLine& command, const std::shared_ptr
 
 void declare_image_rm(CLI::App& app, CommandLine& command, const std::shared_ptr<Words>&) {
   auto o = std::make_shared<ImageRemoveOptions>();
-  app.add_option("names", o->names)->required();
+  app.add_option("NAME", o->names)->required();
   carry_out(command, o, image_remove);
 }
 
@@ -264,9 +277,9 @@ void declare_shim_call(CLI::App& app, CommandLine& command, const std::shared_pt
   auto o = std::make_shared<ShimCallOptions>();
   add_namespace(app, o->ns);
   add_value(app, "--timeout", o->timeout, "SECONDS to wait for the answer (10)");
-  app.add_option("target", o->target)->required();
-  app.add_option("method", o->method)->required();
-  app.add_option("params", o->params);
+  app.add_option("POD", o->target)->required();
+  app.add_option("METHOD", o->method)->required();
+  app.add_option("PARAMS", o->params);
   carry_out(command, o, shim_call);
 }
 
@@ -300,13 +313,17 @@ constexpr Verb kVerbs[] = {
      Operands::kEndFlags, declare_run},
     {"pod run", kPods, "-f FILE", "run the pod of a manifest; returns when all of it runs",
      "  wherry pod run -f examples/hello-pod.yaml", kAny, declare_pod_run},
-    {"pod check", kPods, "-f FILE", "say what a manifest would come to; run nothing",
-     "  wherry pod check -f web.yaml", kAny, declare_pod_check},
+    {"pod check", kPods, "[FLAGS] -f FILE",
+     "say what a manifest would come to; run nothing. Exit status: 0 it can be run, 1 the manifest "
+     "has problems, 125 it was not checked",
+     "  wherry pod check -f web.yaml\n  wherry pod check -f web.yaml -o json | jq .containers",
+     kAny, declare_pod_check, Needs::kNothing},
     {"ps", kPods, "[FLAGS]", "list pods",
      "  wherry ps -a\n  wherry rm -f $(wherry ps -aq -l app=web)", kAny, declare_ps},
-    {"inspect", kPods, "POD[/CONTAINER]...",
-     "all that is known, as JSON: an object, or an array for several targets",
-     "  wherry inspect web | jq .exitCode", kAny, declare_inspect},
+    {"inspect", kPods, "[FLAGS] POD[/CONTAINER]...",
+     "status and specification as JSON: an object, or an array for several targets",
+     "  wherry inspect web | jq .exitCode\n  wherry inspect --all web | jq .configs.main.mounts",
+     kAny, declare_inspect},
     {"logs", kPods, "[FLAGS] POD[/CONTAINER]", "what a container has said",
      "  wherry logs -f --tail 10 web/nginx", kAny, declare_logs},
     {"exec", kPods, "[FLAGS] POD[/CONTAINER] COMMAND [ARG...]",
@@ -325,14 +342,15 @@ constexpr Verb kVerbs[] = {
      kAny, declare_kill},
     {"rm", kPods, "[FLAGS] POD...", "remove pods that have ended", "  wherry rm -f web", kAny,
      declare_rm},
-    {"events", kPods, "[FLAGS]", "what happened to pods", "  wherry events -f --since 120 -o json",
-     kAny, declare_events},
+    {"events", kPods, "[FLAGS] [POD]", "what happened to all pods, or to those of a name or id",
+     "  wherry events web\n  wherry events -f --since 120 -o json", kAny, declare_events},
     {"image import", kImages, "PATH [NAME]",
      "an OCI layout, a docker-archive, or a root file system (tar or directory)",
      "  wherry image import hello.tar localhost/hello:latest", kAny, declare_image_import},
     {"image ls", kImages, "[FLAGS]", "list images", "  wherry image ls -o json", kAny,
      declare_image_ls},
-    {"image rm", kImages, "NAME|DIGEST...", "take a name away, and what no name and no pod holds",
+    {"image rm", kImages, "NAME|DIGEST...",
+     "take a name away (a digest: all its names), and what no name and no pod holds",
      "  wherry image rm localhost/hello:latest", kAny, declare_image_rm},
     {"shim ls", kLook, "[FLAGS]", "keepers and workers", "  wherry shim ls", kAny, declare_shim_ls},
     {"shim inspect", kLook, "POD", "a pod's keeper and worker, also when they hang or are dead",
@@ -346,77 +364,11 @@ constexpr Verb kVerbs[] = {
     {"info", kLook, "[FLAGS]", "this node: kernel, cgroups, defences, paths, counts",
      "  wherry info -o json", kAny, declare_info},
     {"version", kLook, "[FLAGS]", "print the version", "  wherry version -o json", kAny,
-     declare_version},
+     declare_version, Needs::kNothing},
 };
 
 // ---- parsing
 // --------------------------------------------------------------------------------------
-
-// How many of `words` are flags and their values; what follows are operands. "--" is neither.
-struct Split {
-  std::size_t flags = 0, operands = 0;  // where each part ends and begins
-};
-Split split_at_operand(const CLI::App& app, const Words& words) {
-  const auto takes_value = [&](const std::string& name) {
-    const auto* option = app.get_option_no_throw(name);
-    return option != nullptr && option->get_items_expected_min() > 0;
-  };
-  std::size_t i = 0;
-  while (i < words.size()) {
-    const auto& word = words[i];
-    if (word == "--") return {i, i + 1};
-    if (word.size() < 2 || word[0] != '-') break;
-    bool next = false;
-    if (word[1] == '-') {
-      next = word.find('=') == std::string::npos && takes_value(word);
-    } else {
-      // -it: the first letter that takes a value takes the rest of the word, or the next one.
-      for (std::size_t at = 1; at < word.size(); ++at)
-        if (takes_value(std::string{'-', word[at]})) {
-          next = at + 1 == word.size();
-          break;
-        }
-    }
-    i += next ? 2 : 1;
-  }
-  i = std::min(i, words.size());
-  return {i, i};
-}
-
-// CLI11's findings in the words of this program.
-Error refusal(const CLI::Error& error, const std::string& who) {
-  std::string_view text = error.what();
-  const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
-  std::string message;
-  if (const auto cut = text.rfind(": "); kind == CLI::ExitCodes::ExtrasError && cut != text.npos) {
-    message = cat(in_quotes(text.substr(cut + 2)), " is not known here");
-  } else if (const auto equals = text.find(" = ");
-             kind == CLI::ExitCodes::ConversionError && cut != text.npos && equals != text.npos) {
-    message = cat(text.substr(cut + 2, equals - cut - 2), ": ", in_quotes(text.substr(equals + 3)),
-                  " is not a number");
-  } else if (const auto colon = text.find(": 1 required");
-             kind == CLI::ExitCodes::ArgumentMismatch && colon != text.npos) {
-    message = cat(text.substr(0, colon), ": a value is missing");
-  } else {
-    message = text;
-    if (!message.empty() && message[0] >= 'A' && message[0] <= 'Z')
-      message[0] = static_cast<char>(message[0] | 0x20);
-  }
-  return Error::make(Code::kInvalid, message).hint(cat(who, " --help"));
-}
-
-// nullopt: parsed; else the help that was asked for. CLI11 throws; here it ends.
-Result<std::optional<std::string>> parse(CLI::App& app, Words words) {
-  try {
-    std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
-    app.parse(std::move(words));
-    return std::optional<std::string>{};
-  } catch (const CLI::CallForHelp&) {
-    return std::optional{app.help()};
-  } catch (const CLI::Error& error) {
-    return refusal(error, app.get_name());
-  }
-}
 
 void from_environment(const char* name, std::string& into) {
   if (const char* value = ::secure_getenv(name); value != nullptr && *value != '\0') into = value;
@@ -447,20 +399,43 @@ const Verb* take_verb(Words& words) {
   return nullptr;
 }
 
+std::vector<const Verb*> verbs_of_group(const std::string& group) {
+  std::vector<const Verb*> verbs;
+  for (const auto& verb : kVerbs)
+    if (const auto parts = split(verb.name, ' '); parts.size() == 2 && parts[0] == group)
+      verbs.push_back(&verb);
+  return verbs;
+}
+
+std::string group_help(const std::string& group) {
+  std::string out = cat("Usage: wherry ", group, " VERB ...\n\nVerbs:\n");
+  for (const auto* verb : verbs_of_group(group))
+    out += cat("  wherry ", verb->name, " ", verb->operands, "\n      ", verb->summary, "\n");
+  return cat(out, "\nExample:\n", verbs_of_group(group).front()->examples, "\n");
+}
+
 Error unknown_verb(const Words& words) {
   std::string within;
-  for (const auto& verb : kVerbs) {
-    const auto parts = split(verb.name, ' ');
-    if (parts.size() == 2 && parts[0] == words[0])
-      within += cat(within.empty() ? "" : ", ", parts[1]);
-  }
-  if (within.empty())
-    return Error::make(Code::kInvalid, cat("there is no verb ", in_quotes(words[0])))
-        .hint("wherry --help");
-  return Error::make(Code::kInvalid, words.size() > 1 && words[1].rfind('-', 0) != 0
-                                         ? cat("'", words[0], "' has no verb ", in_quotes(words[1]))
-                                         : cat("'", words[0], "' needs a verb"))
-      .hint(cat("it has ", within));
+  for (const auto* verb : verbs_of_group(words[0]))
+    within += cat(within.empty() ? "" : ", ", split(verb->name, ' ')[1]);
+  const bool is_group = !within.empty();
+  if (is_group && (words.size() == 1 || words[1].starts_with('-')))
+    return Error::make(Code::kInvalid, cat("'", words[0], "' needs a verb: ", within))
+        .hint(cat("wherry ", words[0], " --help"));
+  std::vector<std::string_view> names;
+  for (const auto& verb : kVerbs) names.emplace_back(verb.name);
+  const auto meant =
+      is_group ? nearest_verb(names, words[0], words[1]) : nearest_verb(names, {}, words[0]);
+  const auto guess = meant.empty() ? "" : cat("did you mean 'wherry ", meant, "'? ");
+  if (is_group)
+    return Error::make(Code::kInvalid, cat("'", words[0], "' has no verb ", in_quotes(words[1])))
+        .hint(cat(guess, "it has ", within));
+  return Error::make(Code::kInvalid, cat("there is no verb ", in_quotes(words[0])))
+      .hint(cat(guess, "wherry --help lists them"));
+}
+
+bool asks_for_help(const std::string& word) {
+  return word == "-h" || word == "--help";
 }
 
 }  // namespace
@@ -473,7 +448,10 @@ Result<CommandLine> parse_command_line(int argc, char** argv) {
   from_environment("WHERRY_STATE", global.places.state);
   from_environment("WHERRY_CGROUP_PARENT", global.places.cgroup_parent);
 
-  CLI::App top{"wherry runs pods straight on the kernel.", "wherry"};
+  CLI::App top{
+      "wherry runs pods straight on the kernel. It needs root: all verbs but version and pod "
+      "check.",
+      "wherry"};
   top.formatter(std::make_shared<VerbFormatter>("wherry [FLAGS] VERB ..."));
   top.set_help_flag("-h,--help", "print this, or the help of a verb");
   bool wants_version = false;
@@ -487,7 +465,8 @@ Result<CommandLine> parse_command_line(int argc, char** argv) {
 
   Words words(argv + std::min(argc, 1), argv + argc);
   const auto cut = split_at_operand(top, words);
-  if (auto help = TRY(parse(top, {words.begin(), words.begin() + static_cast<long>(cut.flags)}))) {
+  Words flags{words.begin(), words.begin() + static_cast<long>(cut.flags)};
+  if (auto help = TRY(parse(top, std::move(flags), {}, "wherry [FLAGS] VERB ..."))) {
     command.text = std::move(*help);
     return command;
   }
@@ -504,10 +483,16 @@ Result<CommandLine> parse_command_line(int argc, char** argv) {
   }
 
   const auto* verb = take_verb(words);
-  if (verb == nullptr) return unknown_verb(words);
-  const auto name = cat("wherry ", verb->name);
+  if (verb == nullptr) {
+    if (words.size() < 2 || !asks_for_help(words[1]) || verbs_of_group(words[0]).empty())
+      return unknown_verb(words);
+    command.text = group_help(words[0]);
+    return command;
+  }
+  command.needs_root = verb->needs == Needs::kRoot;
+  const auto name = cat("wherry ", verb->name), usage = cat(name, " ", verb->operands);
   CLI::App app{verb->summary, name};
-  app.formatter(std::make_shared<VerbFormatter>(cat(name, " ", verb->operands)));
+  app.formatter(std::make_shared<VerbFormatter>(usage));
   app.set_help_flag("-h,--help", "print this");
   app.footer(cat("Examples:\n", verb->examples));
   const auto operands = std::make_shared<Words>();
@@ -517,7 +502,7 @@ Result<CommandLine> parse_command_line(int argc, char** argv) {
     operands->assign(words.begin() + static_cast<long>(end.operands), words.end());
     words.resize(end.flags);
   }
-  if (auto help = TRY(parse(app, std::move(words)))) {
+  if (auto help = TRY(parse(app, std::move(words), verb->name, usage))) {
     command.text = std::move(*help);
     command.verb = nullptr;
   }

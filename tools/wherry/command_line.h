@@ -1,4 +1,4 @@
-// argv -> a verb with its options. CLI11 stands behind this header only.
+// argv -> a verb with its options. CLI11 stands behind this header and parser.h only.
 #pragma once
 #include <functional>
 #include <string>
@@ -10,6 +10,7 @@ namespace wherry::cli {
 
 struct CommandLine {
   Global global;
+  bool needs_root = false;                         // `verb` is for root only
   std::string text;                                // help or version: printed instead of a verb
   std::function<Result<int>(const Global&)> verb;  // empty when there is `text`
 };

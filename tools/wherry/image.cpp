@@ -58,7 +58,7 @@ Result<int> image_remove(const Global& global, const ImageRemoveOptions& options
   for (const auto& name : options.names) {
     const auto removed = store.remove(name, uses);
     if (removed.ok()) {
-      TRY(print_line(name));
+      TRY(print_line(removed.value().empty() ? name : join(removed.value(), "\n")));
       continue;
     }
     print_error(removed.error());

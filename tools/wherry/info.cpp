@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/capability.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/sys.h"
@@ -49,20 +50,20 @@ bool is_there(const std::string& path) {
 }
 
 // The capabilities that the kernel knows and we cannot give.
-std::string lacking_bits() {
+Json lacking_capabilities() {
   const auto last = read_file_at(AT_FDCWD, "/proc/sys/kernel/cap_last_cap", 64);
   const auto status = read_file_at(AT_FDCWD, "/proc/self/status", 65536);
-  if (!last.ok() || !status.ok()) return "unknown";
+  if (!last.ok() || !status.ok()) return Json::array({"unknown"});
   const auto at = status.value().find("CapBnd:");
   const auto bits =
       at == std::string::npos
           ? std::nullopt
           : parse_int<std::uint64_t>(trim(std::string_view{status.value()}.substr(at + 7, 17)), 16);
   const auto highest = parse_int<unsigned>(trim(last.value()));
-  if (!bits || !highest) return "unknown";
-  std::string out;
+  if (!bits || !highest) return Json::array({"unknown"});
+  Json out = Json::array();
   for (unsigned bit = 0; bit <= *highest; ++bit)
-    if ((*bits >> bit & 1) == 0) out += cat(out.empty() ? "" : " ", bit);
+    if ((*bits >> bit & 1) == 0) out.push_back(capability_name(bit));
   return out;
 }
 
@@ -139,7 +140,7 @@ Result<int> info(const Global& global, const OutputOptions& options) {
            {"cpus", ::sysconf(_SC_NPROCESSORS_ONLN)}};
   out["cgroups"] = cgroups_json(hierarchies);
   out["features"] = features_json(hierarchies);
-  out["lackingCapabilities"] = lacking_bits();
+  out["lackingCapabilities"] = lacking_capabilities();
   out["paths"] = {{"root", global.places.root},
                   {"state", global.places.state},
                   {"cgroupParent", global.places.cgroup_parent}};

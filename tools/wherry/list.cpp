@@ -1,5 +1,6 @@
 // ps, inspect.
 #include <algorithm>
+#include <array>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -14,6 +15,22 @@ struct Filter {
   std::string key, value;
 };
 
+std::string lower(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
+  return text;
+}
+
+// The phases of a pod, and "exited" for both of those that are ends.
+Result<> check_status_word(const std::string& word) {
+  constexpr std::array<std::string_view, 6> kWords{"pending", "running", "succeeded",
+                                                   "failed",  "unknown", "exited"};
+  if (std::find(kWords.begin(), kWords.end(), lower(word)) != kWords.end()) return {};
+  return Error::make(Code::kInvalid,
+                     cat("--filter: status ", in_quotes(word), " is none of ",
+                         join(std::vector<std::string>{kWords.begin(), kWords.end()}, ", ")));
+}
+
 Result<std::vector<Filter>> filters_of(const ListOptions& options) {
   std::vector<Filter> out;
   for (const auto& text : options.filters) {
@@ -22,16 +39,11 @@ Result<std::vector<Filter>> filters_of(const ListOptions& options) {
     if (!known || value.empty())
       return Error::make(Code::kInvalid, cat("--filter: ", in_quotes(text),
                                              " is not name=, id=, status= or label= with a value"));
+    if (key == "status") TRY(check_status_word(value));
     out.push_back({std::move(key), std::move(value)});
   }
   for (const auto& label : options.labels) out.push_back({"label", label});
   return out;
-}
-
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
-  return text;
 }
 
 bool has_ended(const PodStatus& status) {
@@ -152,6 +164,7 @@ Result<int> inspect(const Global& global, const InspectOptions& options) {
   for (const auto& text : options.targets) {
     const auto target = TRY(pods.resolve(text, options.ns));
     auto pod = TRY(pods.inspect(target));
+    if (!options.all) pod.erase("configs");  // mostly seccomp rules
     found.push_back(target.container.empty() ? std::move(pod)
                                              : TRY(container_part(pod, target.container)));
   }

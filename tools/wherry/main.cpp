@@ -42,6 +42,9 @@ Result<int> start(int argc, char** argv) {
     return 0;
   }
   TRY(set_log(command.global));
+  if (command.needs_root && ::geteuid() != 0)
+    return Error::make(Code::kDenied, "this needs root: namespaces, mounts and cgroups")
+        .hint("run it as root, as with sudo");
   return command.verb(command.global);
 }
 

@@ -28,7 +28,7 @@ struct RunOptions {
 };
 
 struct ManifestOptions {
-  std::string file, ns;
+  std::string file, ns, output = "table";
   std::int64_t timeout = 300;  // seconds
 };
 
@@ -44,6 +44,7 @@ struct ListOptions {
 };
 
 struct InspectOptions : TargetOptions {
+  bool all = false;
   std::string output = "json";
 };
 
@@ -78,7 +79,7 @@ struct KillOptions : TargetOptions {
 struct EventsOptions {
   bool follow = false;
   std::optional<std::uint64_t> since;
-  std::string output = "table";
+  std::string output = "table", ns, pod;  // empty: of all
 };
 
 struct ImageImportOptions {

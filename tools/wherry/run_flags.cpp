@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "oci/seccomp_profile.h"
 #include "runtime/pod/machine.h"
 
 namespace wherry::cli {
@@ -31,6 +32,7 @@ Result<std::string> absolute(std::string_view flag, const std::string& path) {
 
 // Digits with at most one point.
 Result<double> parse_decimal(std::string_view flag, std::string_view text) {
+  if (text.size() > 1 && text[0] == '-') return wrong(flag, text, "must be positive");
   const bool plain = !text.empty() &&
                      text.find_first_not_of("0123456789.") == std::string_view::npos &&
                      std::count(text.begin(), text.end(), '.') < 2 && text != ".";
@@ -81,6 +83,7 @@ Result<> set_security_option(const std::string& text, pod::Security& security) {
     }
     security.seccomp = pod::SeccompMode::kLocalhost;
     security.seccomp_profile = TRY(absolute(kFlag, value));
+    static_cast<void>(TRY_CTX(oci::load_seccomp(security.seccomp_profile), kFlag));
     return {};
   }
   return refused(kFlag, text, "is not supported; it is no-new-privileges or seccomp");
@@ -194,13 +197,14 @@ Result<> set_command(const RunOptions& options, pod::Container& container) {
   auto first = options.operands.begin();
   if (options.rootfs.empty()) {
     if (first == options.operands.end())
-      return Error::make(Code::kInvalid, "an image is missing").hint("wherry run --help");
+      return Error::make(Code::kInvalid, "run: an image is missing").hint("wherry run --help");
     container.image = *first++;
   } else {
     container.rootfs_dir = TRY(absolute("--rootfs", options.rootfs));
     container.image = container.rootfs_dir;  // what listings show
   }
   std::vector<std::string> command{first, options.operands.end()};
+  if (options.rootfs.empty()) command = command_after_first(options.operands);
   if (!options.entrypoint) {
     container.args = std::move(command);
   } else if (options.entrypoint->empty()) {
@@ -234,10 +238,18 @@ std::pair<std::string, std::string> key_and_value(std::string_view text) {
   return {std::string{text.substr(0, cut)}, std::string{text.substr(cut + 1)}};
 }
 
+std::vector<std::string> command_after_first(const std::vector<std::string>& operands) {
+  auto at = operands.begin() + std::min<std::ptrdiff_t>(1, std::ssize(operands));
+  if (at != operands.end() && *at == "--") ++at;
+  return {at, operands.end()};
+}
+
 Result<std::uint64_t> parse_size(std::string_view text) {
   constexpr std::string_view kUnits = "bkmgt";
   auto number = text;
   int shift = 0;
+  if (text.starts_with('-'))
+    return Error::make(Code::kInvalid, cat(in_quotes(text), " must be positive"));
   const auto cut = text.find_first_not_of("0123456789.");
   if (cut != std::string_view::npos) {
     number = text.substr(0, cut);

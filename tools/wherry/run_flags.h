@@ -20,6 +20,9 @@ Result<std::vector<std::pair<std::string, std::string>>> environment_of(
 // 1024; "kb" and "KiB" mean the same).
 Result<std::uint64_t> parse_size(std::string_view text);
 
+// IMAGE or POD and then a command, which may stand behind a "--" of its own: the command.
+std::vector<std::string> command_after_first(const std::vector<std::string>& operands);
+
 // Of a text that is a KEY or KEY=VALUE.
 std::pair<std::string, std::string> key_and_value(std::string_view text);
 

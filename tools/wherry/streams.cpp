@@ -34,6 +34,17 @@ class LineBuffer {
   std::string pending_;
 };
 
+std::string message_of(const Json& error) {
+  return in_quotes(json_string_or(error, "message", ""));
+}
+
+// Pods that are gone are still spoken of, so it goes by what the event itself says.
+bool is_about(const Json& event, const EventsOptions& options) {
+  if (!options.ns.empty() && json_string_or(event, "namespace", "") != options.ns) return false;
+  return options.pod.empty() || json_string_or(event, "name", "") == options.pod ||
+         json_string_or(event, "pod", "").starts_with(options.pod);
+}
+
 std::string event_line(const Json& event) {
   std::string out = cat(json_int_or(event, "seq", 0), "  ", json_string_or(event, "time", ""), "  ",
                         json_string_or(event, "type", ""));
@@ -42,7 +53,9 @@ std::string event_line(const Json& event) {
   for (const auto& [key, value] : event.items()) {
     if (key == "seq" || key == "time" || key == "type" || key == "name" || key == "namespace")
       continue;
-    const auto text = value.is_string() ? value.get<std::string>() : dump_json(value);
+    const auto text = value.is_string()                                ? value.get<std::string>()
+                      : value.is_object() && value.contains("message") ? message_of(value)
+                                                                       : dump_json(value);
     out += cat("  ", key, "=", key == "pod" ? short_id(text) : text);
   }
   return harmless(out);
@@ -80,18 +93,21 @@ Result<int> events(const Global& global, const EventsOptions& options) {
   wanted.follow = options.follow;
   wanted.since = options.since;
   TRY(pods.events(wanted, [&](const Json& event) -> Result<> {
+    if (!is_about(event, options)) return {};
     return format == Format::kJson ? print_json_line(event) : print_line(event_line(event));
   }));
   return 0;
 }
 
 Result<int> exec(const Global& global, const ExecOptions& options) {
-  if (options.operands.size() < 2)
-    return Error::make(Code::kInvalid, options.operands.empty() ? "a pod and a command are missing"
-                                                                : "a command is missing")
+  const auto command = command_after_first(options.operands);
+  if (command.empty())
+    return Error::make(Code::kInvalid, options.operands.empty()
+                                           ? "exec: a pod and a command are missing"
+                                           : "exec: a command is missing")
         .hint("wherry exec --help");
   ExecRequest request;
-  request.argv = {options.operands.begin() + 1, options.operands.end()};
+  request.argv = command;
   for (const auto& [key, value] : TRY(environment_of(options.env)))
     request.env.push_back(cat(key, "=", value));
   request.user = options.user;

@@ -204,6 +204,25 @@ TEST_F(Import, AFailureLeavesNothing) {
   EXPECT_EQ(holds(), before);
 }
 
+TEST_F(Import, ADirectoryMustBeARootFileSystem) {
+  shell(R"sh(
+    mkdir -p any/tmp any/home/user any/data near/files minimal/etc
+    cp -r oci near/layout)sh");
+  const auto any = import("any");
+  ASSERT_FALSE(any.ok());
+  EXPECT_EQ(
+      any.error().message(),
+      cat("import '", work(), "/any': '", work(),
+          "/any' is neither an OCI layout (it has no 'oci-layout') nor a root file system (it "
+          "has none of bin, etc, lib, lib64, sbin, usr)"));
+  EXPECT_EQ(any.error().hint(), "");
+  const auto near = import("near");
+  ASSERT_FALSE(near.ok());
+  EXPECT_EQ(near.error().hint(), cat("did you mean '", work(), "/near/layout'?"));
+  expect_empty_store();
+  EXPECT_TRUE(import("minimal").ok());
+}
+
 TEST_F(Import, BombsAreRefused) {
   shell(R"sh(
     truncate -s 200M zeros; tar -cf - zeros | gzip -1 > bomb.tar.gz
@@ -317,7 +336,9 @@ TEST_F(Import, FindAndRemove) {
   EXPECT_TRUE(store.remove("team/one", {{second.text(), "pod 'web'"}}).ok())
       << "another name is left";
   EXPECT_EQ(found("second"), second.text());
-  EXPECT_TRUE(store.remove(second.text(), {}).ok());
+  const auto removed = store.remove(second.text(), {});
+  ASSERT_TRUE(removed.ok());
+  EXPECT_FALSE(removed.value().empty());  // the names that the digest had
   EXPECT_EQ(found(second.text()), "not_found");
   EXPECT_EQ(found("one"), first.text());
   EXPECT_EQ(test::list_tree(one.value()[0].layer_dirs[0], TreeDetail::kShape), "f a 1\n");

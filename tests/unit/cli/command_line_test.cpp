@@ -43,11 +43,28 @@ TEST(CommandLine, FlagsOfOtherVerbsStandAnywhere) {
 TEST(CommandLine, EveryRefusalNamesTheWordAndTheHelp) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"frobnicate"}, "there is no verb 'frobnicate'"},
-      {{"pod"}, "'pod' needs a verb"},
+      {{"pod"}, "'pod' needs a verb: run, check"},
       {{"pod", "frob"}, "'pod' has no verb 'frob'"},
-      {{"ps", "--nonesuch"}, "'--nonesuch' is not known here"},
-      {{"run", "--memory"}, "--memory: a value is missing"},
-      {{"logs", "--tail", "x", "web"}, "--tail: 'x' is not a number"},
+      {{"ps", "--nonesuch"}, "ps: '--nonesuch' is not known here"},
+      {{"--nonesuch", "ps"}, "'--nonesuch' is not known here"},
+      {{"run", "--memory"}, "run: --memory: a value is missing"},
+      {{"run", "--memory", "1g", "--memory", "2g", "x"},
+       "run: --memory: it is given more than once"},
+      {{"ps", "-o", "json", "-o", "table"}, "ps: --output: it is given more than once"},
+      {{"logs", "--tail", "x", "web"}, "logs: --tail: 'x' is not a number"},
+      {{"logs", "--tail", "-1", "web"}, "logs: --tail: '-1' must not be negative"},
+      {{"logs", "--since", "1s", "web"}, "logs: '--since' is not known here"},
+      {{"logs", "web", "db"}, "logs: 'db' is one operand too many"},
+      {{"pod", "check", "--frob", "json", "-f", "x"}, "pod check: '--frob' is not known here"},
+      {{"stop"}, "stop: POD is required"},
+      {{"rm", "-f"}, "rm: POD is required"},
+      {{"stop", "--since"}, "stop: '--since' is not known here"},
+      {{"inspect"}, "inspect: POD is required"},
+      {{"attach"}, "attach: POD is required"},
+      {{"pod", "run"}, "pod run: -f FILE is required"},
+      {{"image", "import"}, "image import: PATH is required"},
+      {{"image", "rm"}, "image rm: NAME is required"},
+      {{"shim", "call", "web"}, "shim call: METHOD is required"},
       {{}, "a verb is missing"},
   };
   for (const auto& [words, message] : cases) {
@@ -56,6 +73,50 @@ TEST(CommandLine, EveryRefusalNamesTheWordAndTheHelp) {
     EXPECT_EQ(line.error().message(), message);
     EXPECT_FALSE(line.error().hint().empty()) << message;
     EXPECT_EQ(line.error().code(), Code::kInvalid);
+  }
+}
+
+TEST(CommandLine, AnUnknownVerbHasANearestOne) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"images"}, "image ls"},
+      {{"start"}, "run"},
+      {{"lgos"}, "logs"},
+      {{"inspekt"}, "inspect"},
+      {{"rmi"}, "image rm"},
+      {{"image", "list"}, "image ls"},
+      {{"image", "load"}, "image import"},
+      {{"shim", "inspct"}, "shim inspect"},
+      {{"list"}, "ps"},
+      {{"check"}, "pod check"},
+      {{"image", "remove"}, "image rm"}};
+  for (const auto& [words, verb] : cases) {
+    const auto line = parse(words);
+    ASSERT_FALSE(line.ok());
+    EXPECT_EQ(line.error().hint().substr(0, line.error().hint().find('?')),
+              cat("did you mean 'wherry ", verb, "'"));
+  }
+  EXPECT_EQ(parse({"frobnicate"}).error().hint(), "wherry --help lists them");
+  EXPECT_EQ(parse({"stop"}).error().hint(),
+            "usage: wherry stop [FLAGS] POD[/CONTAINER]...; wherry stop --help tells more");
+}
+
+TEST(CommandLine, RootIsNeededByAllThatTouchesTheHost) {
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"ps"}, {"run", "x"}, {"image", "ls"}, {"info"}, {"rm", "x"}, {"leaks"}})
+    EXPECT_TRUE(parse(words).value().needs_root) << join(words, " ");
+  EXPECT_FALSE(parse({"version"}).value().needs_root);
+  EXPECT_FALSE(parse({"pod", "check", "-f", "x"}).value().needs_root);
+  EXPECT_NE(parse({"--help"}).value().text.find("needs root"), std::string::npos);
+}
+
+TEST(CommandLine, HelpOfAGroupListsItsVerbs) {
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"image", "--help"}, {"image", "-h"}, {"help", "image"}}) {
+    const auto line = parse(words);
+    ASSERT_TRUE(line.ok()) << join(words, " ");
+    for (const char* verb : {"image import PATH", "image ls", "image rm"})
+      EXPECT_NE(line.value().text.find(verb), std::string::npos) << verb;
+    EXPECT_EQ(line.value().text.find("pod run"), std::string::npos);
   }
 }
 

@@ -63,6 +63,31 @@ TEST(RunFlags, EntrypointAndCommand) {
   EXPECT_FALSE(pod_of_flags(options).ok());
 }
 
+TEST(RunFlags, TheCommandMayStandBehindDashes) {
+  auto options = with_image();
+  options.operands = {"image", "--", "ls", "--"};
+  EXPECT_EQ(pod_of_flags(options).value().containers[0].args,
+            (std::vector<std::string>{"ls", "--"}));
+  EXPECT_EQ(command_after_first({"web", "--", "id"}), (std::vector<std::string>{"id"}));
+  EXPECT_TRUE(command_after_first({"web", "--"}).empty());
+  EXPECT_TRUE(command_after_first({}).empty());
+}
+
+TEST(RunFlags, WhatIsNegativeOrNoJsonIsToldPlainly) {
+  auto options = with_image();
+  options.cpus = "-1";
+  EXPECT_EQ(refusal(options), "--cpus: '-1' must be positive");
+  options = with_image();
+  options.memory = "-1m";
+  EXPECT_EQ(refusal(options), "--memory: '-1m' must be positive");
+  options = with_image();
+  options.entrypoint = R"(["sh")";
+  EXPECT_EQ(refusal(options),
+            "--entrypoint at line 1, column 6: unexpected end of input; expected ']'");
+  options.entrypoint = R"([sh])";
+  EXPECT_EQ(refusal(options), "--entrypoint at line 1, column 2: invalid literal");
+}
+
 TEST(RunFlags, RootfsTakesThePlaceOfTheImage) {
   RunOptions options;
   options.rootfs = "/srv/root";

@@ -176,6 +176,8 @@ TEST(Manifest, WhatIsWrongIsRefused) {
       {"volumes: [{name: v, secret: {secretName: s}}]", "",
        "volumes of the kind secret are not supported"},
       {"volumes: [{name: V}]", "", "is not a DNS label"},
+      {"volumes: [{name: v, hostPath: {path: /x, type: Foo}}]", "",
+       "'Foo' is not one of DirectoryOrCreate, Directory, "},
       {"volumes: [{name: v}, {name: v}]", "", "two volumes are called 'v'"},
       {"initContainers: [{name: c, image: i}]", "", "two containers are called 'c'"},
       {"restartPolicy: always", "", "'always' is not one of Never, OnFailure, Always"},
