@@ -138,23 +138,45 @@ Result<> start_keeper(const cgroups::Place& place, const SealedPrograms& program
   return {};
 }
 
+// The pod's directory in the store has its name only with its record in it: a pod without one would
+// hold a name that no verb could free.
+Result<UniqueFd> make_record(int pods, const pod::Pod& pod) {
+  const auto unborn = cat(kUnbornPrefix, pod.id);
+  auto dir = TRY(make_dir_at(pods, unborn, 0700));
+  const auto text = dump_json_pretty(pod::to_json(pod));
+  TRY(pod.remove_when_done ? replace_file(dir.get(), kPodFile, text, 0600)
+                           : write_file_atomic(dir.get(), kPodFile, text, 0600));
+  TRY(sys::renameat2(pods, unborn, pods, pod.id, RENAME_NOREPLACE));
+  return dir;
+}
+
+struct Directories {
+  UniqueFd state, root, lock;
+};
+
+// All under the ledger's lock, so that what is found half made there belongs to nobody.
+Result<Directories> make_directories(const Places& places, const pod::Pod& pod) {
+  Directories made;
+  const auto state_pods = TRY(open_private_dir(pods_path(places.state)));
+  const auto root_pods = TRY(open_private_dir(pods_path(places.root)));
+  TRY(reserve_name(places, pod, [&]() -> Result<> {
+    sweep_unborn(places);
+    made.state = TRY(make_dir_at(state_pods.get(), pod.id, 0700));
+    // Held from before the record exists: nobody can take this pod for an abandoned one.
+    made.lock = TRY(
+        lock_file_at(made.state.get(), kLockFile, LockKind::kExclusive, Deadline::in(Millis{0})));
+    made.root = TRY(make_record(root_pods.get(), pod));
+    return {};
+  }));
+  return made;
+}
+
 Result<Launched> make_pod(const Places& places, const pod::Pod& pod, int attach) {
   const auto plan = TRY(make_plan(places, pod));
   const auto programs = TRY_CTX(sealed_programs(places), "seal keeper and worker");
-  const auto state_pods = TRY(open_private_dir(pods_path(places.state)));
-  const auto state = TRY(make_dir_at(state_pods.get(), pod.id, 0700));
-  // Held from before the record exists: nobody can take this pod for an abandoned one.
-  auto lock =
-      TRY(lock_file_at(state.get(), kLockFile, LockKind::kExclusive, Deadline::in(Millis{0})));
-  const auto root_pods = TRY(open_private_dir(pods_path(places.root)));
   static_cast<void>(TRY(open_private_dir(places.root + "/seccomp")));
-  UniqueFd root;
-  TRY(reserve_name(places, pod, [&]() -> Result<> {
-    root = TRY(make_dir_at(root_pods.get(), pod.id, 0700));
-    const auto text = dump_json_pretty(pod::to_json(pod));
-    return pod.remove_when_done ? replace_file(root.get(), kPodFile, text, 0600)
-                                : write_file_atomic(root.get(), kPodFile, text, 0600);
-  }));
+  const auto made = TRY(make_directories(places, pod));
+  const auto &state = made.state, &root = made.root, &lock = made.lock;
   TRY(replace_file(state.get(), kPlanFile, dump_json(to_json(plan)), 0600));
   const auto listener = TRY(listen_at(state.get()));
   const auto place = TRY(make_cgroups(places, pod));

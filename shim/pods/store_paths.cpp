@@ -1,6 +1,10 @@
 #include "shim/pods/store_paths.h"
 
 #include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <tuple>
+#include <utility>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -38,16 +42,40 @@ ContainerStatus unknown_container(const pod::Container& container, bool init) {
   return status;
 }
 
-// Nothing but the record is left of it, as after a reboot.
-Result<PodStatus> status_from_record(const Places& places, const std::string& id) {
-  const auto pod = TRY(load_pod(places, id));
+// The name that the ledger has for a pod whose record cannot be read; "" and "" when it has none.
+std::pair<std::string, std::string> name_in_ledger(const Places& places, const std::string& id) {
+  const auto top = cat(places.root, "/", kLedgerDir, "/", kNamesDir);
+  const auto names = sys::openat(AT_FDCWD, top, O_RDONLY | O_DIRECTORY);
+  const auto spaces = names.ok() ? list_dir(names.value().get()) : std::vector<std::string>{};
+  if (!spaces.ok()) return {};
+  for (const auto& ns : spaces.value()) {
+    const auto space = open_dir_at(names.value().get(), ns);
+    const auto entries = space.ok() ? list_dir(space.value().get()) : std::vector<std::string>{};
+    if (!entries.ok()) continue;
+    for (const auto& name : entries.value()) {
+      const auto holder = read_file_at(space.value().get(), name, 128);
+      if (holder.ok() && trim(holder.value()) == id) return {ns, name};
+    }
+  }
+  return {};
+}
+
+// Nothing but the record is left of it, as after a reboot; or not even that can be read.
+PodStatus status_from_record(const Places& places, const std::string& id) {
+  const auto read = load_pod(places, id);
   PodStatus status;
   status.id = id;
+  status.phase = "Unknown";
+  if (!read.ok()) {
+    std::tie(status.ns, status.name) = name_in_ledger(places, id);
+    status.reason = cat("its record cannot be read: ", read.error().message());
+    return status;
+  }
+  const auto& pod = read.value();
   status.name = pod.name;
   status.ns = pod.ns;
   status.uid = pod.uid;
   status.created = pod.created;
-  status.phase = "Unknown";
   status.labels = pod.labels;
   status.annotations = pod.annotations;
   for (const auto& container : pod.init_containers)
@@ -72,6 +100,18 @@ void mark_unkept(PodStatus& status, bool has_state) {
     container.ready = false;
     container.pid = 0;
   }
+}
+
+// A status that cannot be read is none: the record, or the ledger, tells less but the truth.
+bool take_status(const std::string& path, PodView& view) {
+  const auto json = read_json(path);
+  if (!json.ok()) return false;
+  auto status = pod_status_from_json(json.value());
+  if (!status.ok()) return false;
+  view.status = std::move(status).value();
+  if (const auto shims = json.value().find("shims"); shims != json.value().end())
+    view.shims = shims_from_json(*shims);
+  return true;
 }
 
 }  // namespace
@@ -107,6 +147,8 @@ Result<> reserve_name(const Places& places, const pod::Pod& pod,
   const auto space = TRY(make_dir_at(names.get(), pod.ns, 0700));
   const auto lock =
       TRY(lock_file_at(ledger.get(), kLedgerLock, LockKind::kExclusive, Deadline::in(kLedgerWait)));
+  for (const auto& name : TRY(list_dir(space.get())))  // of a starter that was killed
+    if (name.front() == '.') sys::unlinkat(space.get(), name, 0).ignore("the next one tries again");
   if (const auto holder = TRY(id_of_name(places, pod.ns, pod.name))) {
     const auto view = view_pod(places, *holder);
     const bool ended = view.ok() && (view.value().status.phase == "Succeeded" ||
@@ -144,6 +186,28 @@ Result<std::string> where_else(const Places& places, const std::string& name) {
   return join(found, " or ");
 }
 
+void sweep_unborn(const Places& places) {
+  constexpr auto kNobodyAtWork = std::chrono::seconds{60};  // a removal ends with this directory
+  const auto root = sys::openat(AT_FDCWD, pods_path(places.root), O_RDONLY | O_DIRECTORY);
+  const auto state = sys::openat(AT_FDCWD, pods_path(places.state), O_RDONLY | O_DIRECTORY);
+  if (!root.ok() || !state.ok()) return;
+  if (const auto names = list_dir(root.value().get()); names.ok())
+    for (const auto& name : names.value())
+      if (name.starts_with(kUnbornPrefix))
+        remove_tree(root.value().get(), name).ignore("the next starter tries again");
+  const auto ids = list_dir(state.value().get());
+  if (!ids.ok()) return;
+  for (const auto& id : ids.value()) {
+    const auto dir = open_dir_at(state.value().get(), id);
+    if (!is_id(id) || exists(pod_path(places.root, id)) || !dir.ok()) continue;
+    const auto locked = is_locked_at(dir.value().get(), kLockFile);
+    const auto st = sys::fstat(dir.value().get());
+    const bool old = st.ok() && ::time(nullptr) - st.value().st_mtime >= kNobodyAtWork.count();
+    if (locked.ok() && !locked.value() && old)
+      remove_tree(state.value().get(), id).ignore("the next starter tries again");
+  }
+}
+
 Result<std::vector<std::string>> all_ids(const Places& places) {
   std::vector<std::string> ids;
   const auto dir = sys::openat(AT_FDCWD, pods_path(places.root), O_RDONLY | O_DIRECTORY);
@@ -167,17 +231,15 @@ Result<PodView> view_pod(const Places& places, const std::string& id) {
   const auto state = sys::openat(AT_FDCWD, pod_path(places.state, id), O_RDONLY | O_DIRECTORY);
   // The lock first: a status written before its last holder let go is the last one.
   if (state.ok()) view.alive = TRY(is_locked_at(state.value().get(), kLockFile));
-  auto json = read_json(cat(pod_path(places.state, id), "/", kStatusFile));
-  if (!json.ok()) json = read_json(cat(pod_path(places.root, id), "/", kStatusFile));
-  if (json.ok()) {
-    view.status = TRY(pod_status_from_json(json.value()));
-    if (const auto shims = json.value().find("shims"); shims != json.value().end())
-      view.shims = shims_from_json(*shims);
-  } else {
-    view.status = TRY(status_from_record(places, id));
-    if (view.alive) view.status.phase = "Pending";
+  const bool told = take_status(cat(pod_path(places.state, id), "/", kStatusFile), view) ||
+                    take_status(cat(pod_path(places.root, id), "/", kStatusFile), view);
+  if (!told) {
+    view.status = status_from_record(places, id);
+    if (view.alive && view.status.reason.empty()) view.status.phase = "Pending";
   }
+  const auto why = view.status.reason;
   if (!view.alive) mark_unkept(view.status, state.ok());
+  if (!told && !why.empty()) view.status.reason = why;
   return view;
 }
 

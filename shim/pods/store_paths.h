@@ -30,6 +30,12 @@ Result<std::optional<std::string>> id_of_name(const Places& places, const std::s
 Result<std::string> where_else(const Places& places, const std::string& name);
 Result<std::vector<std::string>> all_ids(const Places& places);
 
+// Of a pod's directory in the store until its record is in it.
+inline constexpr char kUnbornPrefix[] = ".new-";
+// Takes away what starters have left that were killed before their pod existed. The ledger's lock
+// is held by the caller.
+void sweep_unborn(const Places& places);
+
 // Everything about a pod that can be had from files and its lock.
 struct PodView {
   PodStatus status;
