@@ -79,7 +79,7 @@ Result<int> stop(const Global& global, const StopOptions& options) {
 Result<int> remove(const Global& global, const RemoveOptions& options) {
   // With -f, so that `rm -f $(wherry ps -aq ...)` does not fail when there is none.
   if (options.targets.empty() && !options.force)
-    return Error::make(Code::kInvalid, "a pod is missing").hint("wherry rm --help");
+    return Error::make(Code::kInvalid, "rm: POD is required").hint("wherry rm --help");
   auto pods = TRY(Pods::open(global.places));
   return for_each(
       pods, options, options.force ? Missing::kIsFine : Missing::kIsError,

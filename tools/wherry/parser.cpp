@@ -44,6 +44,8 @@ std::string finding(const CLI::App& app, const CLI::Error& error) {
                parse_int<std::int64_t>(value).value_or(0) < 0 ? " must not be negative"
                                                               : " is not a number");
   }
+  if (kind == CLI::ExitCodes::ArgumentMismatch && colon != text.npos && text.front() != '-')
+    return cat("more than one ", shown(app, std::string{text.substr(0, colon)}), " is given");
   if (kind == CLI::ExitCodes::ArgumentMismatch && colon != text.npos)
     return cat(text.substr(0, colon), text.find("At Most") != text.npos
                                           ? ": it is given more than once"
