@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "base/text.h"
 
 namespace wherry::cli {
 namespace {
@@ -168,10 +173,19 @@ TEST(RunFlags, SecurityOptions) {
   auto security = pod_of_flags(options).value().containers[0].security;
   EXPECT_EQ(security.allow_privilege_escalation, true);
   EXPECT_EQ(security.seccomp, pod::SeccompMode::kUnconfined);
-  options.security = {"no-new-privileges", "seccomp=/etc/profile.json"};
-  security = pod_of_flags(options).value().containers[0].security;
+  char path[] = "/tmp/wherry-profile.XXXXXX";
+  const UniqueFd file{::mkstemp(path)};
+  ASSERT_TRUE(sys::write_all(file.get(), R"({"defaultAction":"SCMP_ACT_ALLOW"})").ok());
+  options.security = {"no-new-privileges", cat("seccomp=", path)};
+  auto with_profile = pod_of_flags(options);
+  ::unlink(path);
+  ASSERT_TRUE(with_profile.ok()) << with_profile.error().message();
+  security = with_profile.value().containers[0].security;
   EXPECT_EQ(security.allow_privilege_escalation, false);
-  EXPECT_EQ(security.seccomp_profile, "/etc/profile.json");
+  EXPECT_EQ(security.seccomp_profile, path);
+  const auto missing = pod_of_flags(options);  // it is read before anything is made
+  ASSERT_FALSE(missing.ok());
+  EXPECT_NE(missing.error().message().find(path), std::string::npos) << missing.error().message();
 }
 
 }  // namespace
