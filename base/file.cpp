@@ -74,6 +74,23 @@ Result<> walk_below(int dirfd, const std::string& prefix,
   return {};
 }
 
+Result<> lock_open_file(int fd, const std::string& name, LockKind kind, Deadline deadline) {
+  struct flock lock {};
+  lock.l_type = kind == LockKind::kShared ? F_RDLCK : F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  // F_OFD_SETLKW has no time-out and a signal handler would be a second way to wait, so the wait is
+  // made of short naps.
+  for (Millis nap{1}; ::fcntl(fd, F_OFD_SETLK, &lock) < 0;
+       nap = std::min(nap * 2, Millis{20})) {
+    if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+      return Error::sys("fcntl(F_OFD_SETLK)", name);
+    if (deadline.expired())
+      return Error::make(Code::kBusy, cat("'", name, "' is locked by another process"));
+    ::poll(nullptr, 0, static_cast<int>(std::min(nap, deadline.left()).count()));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> read_file_at(int dirfd, const std::string& name, std::size_t limit) {
@@ -155,23 +172,22 @@ Result<> walk_tree(int dirfd,
   return walk_below(dirfd, "", visit);
 }
 
+bool is_entry(int dirfd, const std::string& name, int fd) {
+  const auto entry = sys::fstatat(dirfd, name), ours = sys::fstat(fd, name);
+  return entry.ok() && ours.ok() && entry.value().st_dev == ours.value().st_dev &&
+         entry.value().st_ino == ours.value().st_ino;
+}
+
 Result<UniqueFd> lock_file_at(int dirfd, const std::string& name, LockKind kind,
                               Deadline deadline) {
-  auto file = TRY(sys::openat(dirfd, name, O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
-  struct flock lock {};
-  lock.l_type = kind == LockKind::kShared ? F_RDLCK : F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  // F_OFD_SETLKW has no time-out and a signal handler would be a second way to wait, so the wait is
-  // made of short naps.
-  for (Millis nap{1}; ::fcntl(file.get(), F_OFD_SETLK, &lock) < 0;
-       nap = std::min(nap * 2, Millis{20})) {
-    if (errno != EAGAIN && errno != EACCES && errno != EINTR)
-      return Error::sys("fcntl(F_OFD_SETLK)", name);
+  while (true) {
+    auto file = TRY(sys::openat(dirfd, name, O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
+    TRY(lock_open_file(file.get(), name, kind, deadline));
+    // Whoever held it may have removed it, and somebody else have locked a new one of that name.
+    if (is_entry(dirfd, name, file.get())) return file;
     if (deadline.expired())
-      return Error::make(Code::kBusy, cat("'", name, "' is locked by another process"));
-    ::poll(nullptr, 0, static_cast<int>(std::min(nap, deadline.left()).count()));
+      return Error::make(Code::kBusy, cat("'", name, "' is replaced all the time"));
   }
-  return file;
 }
 
 Result<bool> is_locked_at(int dirfd, const std::string& name) {

@@ -28,6 +28,8 @@ Result<UniqueFd> open_private_dir(const std::string& path, mode_t mode = 0700);
 Result<UniqueFd> open_dir_at(int dirfd, const std::string& name);               // no link followed
 Result<UniqueFd> make_dir_at(int dirfd, const std::string& name, mode_t mode);  // made or there
 
+// Whether `name` in `dirfd` is the very file or directory that `fd` is open on (no link followed).
+bool is_entry(int dirfd, const std::string& name, int fd);
 // The names in a directory, without '.' and '..', sorted.
 Result<std::vector<std::string>> list_dir(int dirfd);
 // Renamed away first, so that the name is free at once; then removed without crossing mounts.
@@ -40,7 +42,8 @@ Result<> walk_tree(
                                  const struct stat& st)>& visit);
 
 // A lock on an open file that falls when the last descriptor of it closes, also by kill -9 (an OFD
-// lock, fcntl(2)).
+// lock, fcntl(2)). The file that is locked has that name at the moment of the lock: one that was
+// removed or replaced meanwhile is not taken for it. kNotFound when `dirfd` itself is removed.
 enum class LockKind { kShared, kExclusive };
 Result<UniqueFd> lock_file_at(int dirfd, const std::string& name, LockKind kind,
                               Deadline deadline);  // kBusy at deadline

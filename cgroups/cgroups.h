@@ -77,6 +77,14 @@ struct Stats {
 // cgroup namespace.
 Result<> place_self(std::span<const UniqueFd> files);
 
+// Which directory of a place it is: the inode number tells it from a later one of the same name,
+// since cgroupfs gives none twice while the machine runs (kernfs on 64 bits, Linux 5.5).
+struct DirectoryId {
+  std::string controller;   // "": the v2 directory; else the first controller of the v1 hierarchy
+  std::uint64_t inode = 0;  // 0: not known (yet)
+  bool operator==(const DirectoryId&) const = default;
+};
+
 class Place {
  public:
   Place(Place&&) = default;
@@ -85,7 +93,7 @@ class Place {
   // Makes the directory `path` ("/wherry/<pod>/<container>", relative to each hierarchy's root, see
   // check_path()) in the v2 hierarchy and in the v1 hierarchies of `controllers` (v2 names),
   // parents included, and enables the controllers on the way. An empty directory of that name is
-  // made anew; kExists names the processes of one that has some. kBusy when a parent cannot hand on
+  // made anew; kExists names the processes or the groups in one that has some. kBusy when a parent cannot hand on
   // controllers because processes are in it; the error names them (REL-18). A failure takes away
   // what it made.
   static Result<Place> create(const Hierarchies& hierarchies, const std::string& path,
@@ -93,6 +101,18 @@ class Place {
   // The place that is there already; missing v1 parts are tolerated. kNotFound when the v2
   // directory is gone.
   static Result<Place> open(const Hierarchies& hierarchies, const std::string& path);
+  // The same of these very directories; others of that path are somebody else's and no part of the
+  // place. kNotFound when the v2 directory is none of them.
+  static Result<Place> open(const Hierarchies& hierarchies, const std::string& path,
+                            const std::vector<DirectoryId>& own);
+  // What create() is going to make, with inode 0; and what it has made.
+  static std::vector<DirectoryId> planned(const Hierarchies& hierarchies,
+                                          const std::vector<std::string>& controllers);
+  Result<std::vector<DirectoryId>> directories() const;
+  // Removes those of `own` that are there, as remove() does, whether or not the v2 one still is.
+  // Of inode 0: whichever is there, but only when nothing is in it.
+  static Result<> remove(const Hierarchies& hierarchies, const std::string& path,
+                         const std::vector<DirectoryId>& own, Deadline deadline);
 
   const std::string& path() const { return path_; }
   // The v2 directory, for CLONE_INTO_CGROUP and BPF; owned by the Place.
@@ -141,8 +161,8 @@ class Place {
   Result<Stats> stats() const;
 
   // Removes the directories, children first, with descriptors, retrying EBUSY until the deadline;
-  // missing ones are fine. kTimeout says which directory and which processes are left. Kills
-  // nothing.
+  // missing ones are fine, and one that somebody else made in its place stays. kTimeout says which
+  // directory and which processes are left. Kills nothing.
   Result<> remove(Deadline deadline) const;
 
  private:
@@ -150,8 +170,11 @@ class Place {
     std::string mount_point;               // for messages
     std::vector<std::string> controllers;  // v1: those of this hierarchy
     UniqueFd parent, self;
+    std::string key() const { return controllers.empty() ? "" : controllers.front(); }
   };
   Place() = default;
+  static Result<> open_directory_of(Directory& directory, const std::string& path);
+  static std::vector<Directory> v1_directories(const Hierarchies& hierarchies);
   const Directory* find(const std::string& controller) const;
   std::string name_of(const Directory& directory) const;  // its whole path, for messages
 

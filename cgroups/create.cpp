@@ -87,7 +87,7 @@ Result<> Maker::hand_on(int dirfd, const std::string& path) const {
 }
 
 // A directory that was left behind would bring its old limits along: it is made anew when nothing
-// lives in it. One with children only (somebody prepared it) is used as it is.
+// is in it. What is in it belongs to somebody, who would lose it when this place is removed.
 Result<> Maker::renew(int above, const std::string& path, const std::string& name) {
   auto removed = sys::unlinkat(above, name, AT_REMOVEDIR);
   if (removed.ok() || gone(removed.error())) {
@@ -105,12 +105,15 @@ Result<> Maker::renew(int above, const std::string& path, const std::string& nam
     if (!dir.ok()) return std::move(dir).error();
     const auto pids = TRY(processes_in(dir->get()));
     if (!pids.empty())
-      return Error::make(Code::kExists,
-                         cat("cgroup ", in_quotes(cat("/", at)), " holds ", describe(pids)));
+      return Error::make(Code::kExists, cat("cgroup ", in_quotes(cat("/", at)), " is not empty: ",
+                                            describe(pids), " is in it"))
+          .hint("another container has this cgroup, or had it and is not deleted yet");
     for (const auto& child : TRY(subdirectories(dir->get())))
       pending.push_back(cat(at, "/", child));
   }
-  return {};
+  return Error::make(Code::kExists, cat("cgroup ", in_quotes(cat("/", path)),
+                                        " is not empty: it has groups of somebody else's in it"))
+      .hint("choose a path below it, or remove them");
 }
 
 Result<> Maker::step(int above, const std::string& path, const std::string& name, bool is_last) {
@@ -217,30 +220,63 @@ Result<Place> Place::create(const Hierarchies& hierarchies, const std::string& p
   return place;
 }
 
+std::vector<Place::Directory> Place::v1_directories(const Hierarchies& hierarchies) {
+  std::vector<std::string> all;
+  for (const auto& [controller, mount_point] : hierarchies.v1)
+    if (!controller.starts_with("name=")) all.push_back(controller);
+  std::vector<Directory> directories;
+  for (auto& [mount_point, names] : v1_mounts(hierarchies, all))
+    directories.push_back({mount_point, names, {}, {}});
+  return directories;
+}
+
+Result<> Place::open_directory_of(Directory& directory, const std::string& path) {
+  const auto version = directory.controllers.empty() ? Version::kV2 : Version::kV1;
+  const auto root = TRY(open_root(directory.mount_point, version));
+  directory.self = TRY(open_directory(root.get(), path.substr(1)));
+  directory.parent = TRY(sys::openat(directory.self.get(), "..", O_RDONLY | O_DIRECTORY));
+  return {};
+}
+
 Result<Place> Place::open(const Hierarchies& hierarchies, const std::string& path) {
   TRY(check_path(path));
   Place place;
   place.path_ = path;
   place.name_ = path.substr(path.rfind('/') + 1);
-  const auto open_in = [&](Directory& directory, Version version) -> Result<> {
-    const auto root = TRY(open_root(directory.mount_point, version));
-    directory.self = TRY(open_directory(root.get(), path.substr(1)));
-    directory.parent = TRY(sys::openat(directory.self.get(), "..", O_RDONLY | O_DIRECTORY));
-    return {};
-  };
+  const auto context = cat("open cgroup ", in_quotes(path));
   place.unified_.mount_point = hierarchies.unified;
-  TRY_CTX(open_in(place.unified_, Version::kV2), cat("open cgroup ", in_quotes(path)));
-  std::vector<std::string> all;
-  for (const auto& [controller, mount_point] : hierarchies.v1)
-    if (!controller.starts_with("name=")) all.push_back(controller);
-  for (auto& [mount_point, names] : v1_mounts(hierarchies, all)) {
-    Directory directory{mount_point, names, {}, {}};
-    if (auto opened = open_in(directory, Version::kV1); opened.ok())
+  TRY_CTX(open_directory_of(place.unified_, path), context);
+  for (auto& directory : v1_directories(hierarchies)) {
+    if (auto opened = open_directory_of(directory, path); opened.ok())
       place.v1_.push_back(std::move(directory));
     else if (!gone(opened.error()))
-      return std::move(opened).error().context(cat("open cgroup ", in_quotes(path)));
+      return std::move(opened).error().context(context);
   }
   return place;
+}
+
+Result<Place> Place::open(const Hierarchies& hierarchies, const std::string& path,
+                          const std::vector<DirectoryId>& own) {
+  auto place = TRY(open(hierarchies, path));
+  const auto ids = TRY(place.directories());
+  const auto is_own = [&](const std::string& key) {
+    const auto id = std::find_if(ids.begin(), ids.end(),
+                                 [&](const auto& one) { return one.controller == key; });
+    return id != ids.end() && std::find(own.begin(), own.end(), *id) != own.end();
+  };
+  if (!is_own(""))
+    return Error::make(Code::kNotFound,
+                       cat("cgroup ", in_quotes(path), " is gone: another one has its place"));
+  std::erase_if(place.v1_, [&](const Directory& one) { return !is_own(one.key()); });
+  return place;
+}
+
+std::vector<DirectoryId> Place::planned(const Hierarchies& hierarchies,
+                                        const std::vector<std::string>& controllers) {
+  std::vector<DirectoryId> ids{{"", 0}};
+  for (const auto& [mount_point, names] : v1_mounts(hierarchies, controllers))
+    ids.push_back({names.front(), 0});
+  return ids;
 }
 
 }  // namespace wherry::cgroups

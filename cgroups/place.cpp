@@ -117,15 +117,57 @@ Result<std::string> Place::read(const std::string& controller, const std::string
   return sys::read_to_end(opened.get(), kLimit, file);
 }
 
+Result<std::vector<DirectoryId>> Place::directories() const {
+  std::vector<DirectoryId> ids;
+  ids.push_back({"", TRY(sys::fstat(unified_.self.get(), name_of(unified_))).st_ino});
+  for (const auto& directory : v1_)
+    ids.push_back(
+        {directory.key(), TRY(sys::fstat(directory.self.get(), name_of(directory))).st_ino});
+  return ids;
+}
+
 Result<> Place::remove(Deadline deadline) const {
   // v2 last: open() goes by it, so whoever is killed in here leaves what the next one finds.
   Result<> first;
-  for (const auto& directory : v1_) {
+  const auto remove_one = [&](const Directory& directory) {
+    // Somebody else may have made one of that name since ours went. Between this look and the
+    // removal only an empty one can be hit, which its maker then misses at once.
+    if (!is_entry(directory.parent.get(), name_, directory.self.get())) return;
     auto removed = remove_tree_of(directory.parent.get(), name_, name_of(directory), deadline);
     if (first.ok()) first = std::move(removed);
+  };
+  for (const auto& directory : v1_) remove_one(directory);
+  remove_one(unified_);
+  return first;
+}
+
+Result<> Place::remove(const Hierarchies& hierarchies, const std::string& path,
+                       const std::vector<DirectoryId>& own, Deadline deadline) {
+  TRY(check_path(path));
+  const auto name = path.substr(path.rfind('/') + 1);
+  auto directories = v1_directories(hierarchies);
+  directories.push_back({hierarchies.unified, {}, {}, {}});
+  Result<> first;
+  for (auto& directory : directories) {
+    const auto id = std::find_if(own.begin(), own.end(), [&](const DirectoryId& one) {
+      return one.controller == directory.key();
+    });
+    if (id == own.end()) continue;
+    const auto remove_one = [&]() -> Result<> {
+      TRY(open_directory_of(directory, path));
+      const auto where = cat(directory.mount_point, path);
+      if (id->inode == 0) {
+        auto removed = sys::unlinkat(directory.parent.get(), name, AT_REMOVEDIR);
+        // Its maker puts nothing in before it has noted which it is: this one is another's.
+        if (!removed.ok() && removed.error().sys_errno() == EBUSY) return {};
+        return removed;
+      }
+      if (TRY(sys::fstat(directory.self.get(), where)).st_ino != id->inode) return {};
+      return remove_tree_of(directory.parent.get(), name, where, deadline);
+    };
+    auto removed = remove_one();
+    if (first.ok() && !removed.ok() && !gone(removed.error())) first = std::move(removed);
   }
-  auto removed = remove_tree_of(unified_.parent.get(), name_, name_of(unified_), deadline);
-  if (first.ok()) first = std::move(removed);
   return first;
 }
 

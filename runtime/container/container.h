@@ -27,6 +27,7 @@ struct Record {
   std::string id, bundle;
   ProcessIdentity init;  // pid 0: not cloned yet (the record is written before the first resource)
   std::string cgroup;    // path below each hierarchy's root
+  std::vector<cgroups::DirectoryId> directories;  // of it; inode 0: about to be made
   std::string created;   // RFC 3339
   std::map<std::string, std::string> annotations;
   std::string oci_version;
@@ -71,8 +72,9 @@ Result<oci::State> state(int record_dir);
 enum class Reach : std::uint8_t { kInit, kAll };
 Result<> kill(int record_dir, int signum, Reach reach);
 // Kills what lives, removes the cgroup, runs the poststop hooks, removes the files create() made in
-// the record directory. Idempotent; works on a half-made container and with an unreadable record
-// (then `fallback_cgroup` is used when it is not empty).
+// the record directory. Idempotent; works on a half-made container. What is at the cgroup's path
+// and was not made for this container stays untouched. With an unreadable record `fallback_cgroup`
+// is taken for the container's, when it is not empty: only for a path that nobody else can have.
 Result<> destroy(int record_dir, const std::string& fallback_cgroup, Deadline deadline);
 
 struct ExecOptions {

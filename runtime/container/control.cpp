@@ -21,16 +21,8 @@ bool waits_at_gate(int record_dir) {
   return sys::openat(record_dir, kGateFile, O_WRONLY | O_NONBLOCK | O_NOFOLLOW).ok();
 }
 
-Result<std::optional<cgroups::Place>> find_place(const std::string& path) {
-  const auto hierarchies = TRY(cgroups::discover());
-  auto place = cgroups::Place::open(hierarchies, path);
-  if (place.ok()) return std::optional{std::move(place).value()};
-  if (place.error().code() == Code::kNotFound) return std::optional<cgroups::Place>{};
-  return std::move(place).error();
-}
-
-Result<> kill_all(const std::string& cgroup, int signum) {
-  const auto place = TRY(find_place(cgroup));
+Result<> kill_all(const Record& record, int signum) {
+  const auto place = TRY(own_place(record));
   if (!place) return Error::make(Code::kState, "it is not running");
   if (signum == SIGKILL) return place->kill();
   for (const pid_t pid : TRY(place->processes())) {
@@ -76,7 +68,7 @@ Result<oci::State> state(int record_dir) {
   state.pid = record.init.pid;
   state.status = waits_at_gate(record_dir) ? oci::Status::kCreated : oci::Status::kRunning;
   if (state.status != oci::Status::kRunning) return state;
-  const auto place = TRY(find_place(record.cgroup));
+  const auto place = TRY(own_place(record));
   const bool frozen = place ? TRY(place->frozen()) : false;
   if (frozen) state.status = oci::Status::kPaused;
   return state;
@@ -84,7 +76,7 @@ Result<oci::State> state(int record_dir) {
 
 Result<> kill(int record_dir, int signum, Reach reach) {
   const auto record = TRY(load_record(record_dir));
-  if (reach == Reach::kAll) return kill_all(record.cgroup, signum);
+  if (reach == Reach::kAll) return kill_all(record, signum);
   const auto pidfd = open_pidfd(record.init);
   if (!pidfd.ok()) return Error::make(Code::kState, "it is not running");
   auto sent = sys::pidfd_send_signal(pidfd.value().get(), signum);
@@ -95,17 +87,26 @@ Result<> kill(int record_dir, int signum, Reach reach) {
 
 Result<> destroy(int record_dir, const std::string& fallback_cgroup, Deadline deadline) {
   auto record = load_record(record_dir);
-  auto cgroup = record.ok() ? record->cgroup : fallback_cgroup;
   if (record.ok()) kill_init(record->init);
-  if (!cgroup.empty()) {
-    if (const auto place = TRY(find_place(cgroup))) {
-      TRY(place->kill());
-      TRY(place->wait_empty(deadline));
-      FAULT_POINT("destroy.killed");
+  const auto end_all = [&](const cgroups::Place& place) -> Result<> {
+    TRY(place.kill());
+    TRY(place.wait_empty(deadline));
+    FAULT_POINT("destroy.killed");
+    return {};
+  };
+  if (record.ok()) {
+    if (const auto place = TRY(own_place(*record))) TRY(end_all(*place));
+    TRY(cgroups::Place::remove(TRY(cgroups::discover()), record->cgroup, record->directories,
+                               deadline));
+    TRY(wait_gone(record->init, deadline));
+  } else if (!fallback_cgroup.empty()) {
+    auto place = cgroups::Place::open(TRY(cgroups::discover()), fallback_cgroup);
+    if (!place.ok() && place.error().code() != Code::kNotFound) return std::move(place).error();
+    if (place.ok()) {
+      TRY(end_all(*place));
       TRY(place->remove(deadline));
     }
   }
-  if (record.ok()) TRY(wait_gone(record->init, deadline));
   FAULT_POINT("destroy.removed");
   // config.md, lifecycle: after the container is gone and before delete returns. Run again when we
   // are killed in between: at least once is the better promise for a clean-up.

@@ -161,17 +161,21 @@ Result<Created> create(const oci::Spec& spec, CreateOptions options, Deadline de
   record.annotations = spec.annotations;
   record.oci_version = spec.oci_version;
   record.terminal = spec.process->terminal;
+  const auto controllers =
+      cgroups::needed_controllers(spec.linux_->resources.value_or(oci::Resources{}));
+  record.directories = cgroups::Place::planned(hierarchies, controllers);
   // Before the first resource: from here on destroy() can find whatever there will be (REL-10).
   TRY(save_record(options.record_dir, record));
   FAULT_POINT("create.announced");
   const int record_dir = options.record_dir;
   auto build = [&]() -> Result<Created> {
-    const auto controllers =
-        cgroups::needed_controllers(spec.linux_->resources.value_or(oci::Resources{}));
     const auto filter = TRY(plan_device_filter(*spec.linux_));
     auto place = TRY(make_place(spec, filter, hierarchies, record.cgroup, controllers));
     const auto launch = [&]() -> Result<Created> {
       FAULT_POINT("create.placed");
+      // Nothing is put in before it is on record which directories are ours.
+      record.directories = TRY(place.directories());
+      TRY(save_record(options.record_dir, record));
       auto made =
           TRY(launch_behind_gate(spec, options, hierarchies, controllers, place, record, deadline));
       if (!filter.while_made.empty())

@@ -35,6 +35,8 @@ Result<> check_id(const std::string& id) {
 }
 
 Result<> save_record(int record_dir, const Record& record) {
+  Json directories = Json::object();
+  for (const auto& [controller, inode] : record.directories) directories[controller] = inode;
   Json json{{"v", kVersion},
             {"id", record.id},
             {"bundle", record.bundle},
@@ -42,6 +44,7 @@ Result<> save_record(int record_dir, const Record& record) {
             {"start_ticks", record.init.start_ticks},
             {"boot_id", record.init.boot_id},
             {"cgroup", record.cgroup},
+            {"cgroup_directories", directories},
             {"created", record.created},
             {"oci_version", record.oci_version},
             {"terminal", record.terminal},
@@ -62,6 +65,11 @@ Result<Record> load_record(int record_dir) {
   record.init.start_ticks = static_cast<std::uint64_t>(TRY(json_int(json, "start_ticks")));
   record.init.boot_id = TRY(json_string(json, "boot_id"));
   record.cgroup = TRY(json_string(json, "cgroup"));
+  if (const auto found = json.find("cgroup_directories");
+      found != json.end() && found->is_object())
+    for (const auto& [controller, inode] : found->items())
+      if (inode.is_number_unsigned())
+        record.directories.push_back({controller, inode.get<std::uint64_t>()});
   record.created = TRY(json_string(json, "created"));
   record.oci_version = TRY(json_string(json, "oci_version"));
   record.terminal = json_bool_or(json, "terminal", false);
@@ -69,6 +77,14 @@ Result<Record> load_record(int record_dir) {
     for (const auto& [key, value] : found->items())
       if (value.is_string()) record.annotations[key] = value.get<std::string>();
   return record;
+}
+
+Result<std::optional<cgroups::Place>> own_place(const Record& record) {
+  const auto hierarchies = TRY(cgroups::discover());
+  auto place = cgroups::Place::open(hierarchies, record.cgroup, record.directories);
+  if (place.ok()) return std::optional{std::move(place).value()};
+  if (place.error().code() == Code::kNotFound) return std::optional<cgroups::Place>{};
+  return std::move(place).error();
 }
 
 }  // namespace wherry::container

@@ -111,6 +111,29 @@ Result<int> kill(const Options& options) {
   return 0;
 }
 
+namespace {
+
+Result<> check_deletable(const StateDir& dir, const Options& options) {
+  const auto state = container::state(dir.container.get());
+  if (!state.ok() && state.error().code() == Code::kNotFound) {
+    // No record, so nothing of it was made yet (and its lock is ours, so nobody is making it).
+    if (options.force) return {};
+    return Error::make(Code::kState, "it was not made to the end")
+        .hint("delete --force takes away what is there");
+  }
+  if (!state.ok())
+    return Error::rebuilt(state.error().code(), state.error().sys_errno(), state.error().message())
+        .context("whether it runs is not known")
+        .hint(cat("look for its processes in the cgroup tree, end them, and remove ",
+                  options.global.root, "/", options.operands[0]));
+  if (state.value().status == oci::Status::kStopped || options.force) return {};
+  return Error::make(Code::kState,
+                     cat("it is ", oci::to_string(state.value().status), ", not stopped"))
+      .hint("delete --force kills it first");
+}
+
+}  // namespace
+
 Result<int> remove(const Options& options) {
   const auto id = TRY(the_id(options, 1));
   auto dir = open_container(options, id, Locking::kYes);
@@ -118,13 +141,9 @@ Result<int> remove(const Options& options) {
     if (options.force && dir.error().code() == Code::kNotFound) return 0;
     return std::move(dir).error();
   }
-  const auto state = container::state(dir->container.get());
-  if (state.ok() && state.value().status != oci::Status::kStopped && !options.force)
-    return Error::make(Code::kState, cat("delete container '", id, "': it is ",
-                                         oci::to_string(state.value().status), ", not stopped"))
-        .hint("delete --force kills it first");
-  TRY_CTX(container::destroy(dir->container.get(), "/wherry-oci/" + id, Deadline::in(kVerbTime)),
-          cat("delete container '", id, "'"));
+  const auto context = cat("delete container '", id, "'");
+  TRY_CTX(check_deletable(*dir, options), context);
+  TRY_CTX(container::destroy(dir->container.get(), "", Deadline::in(kVerbTime)), context);
   TRY(remove_container_dir(*dir, id));
   return 0;
 }

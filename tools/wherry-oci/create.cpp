@@ -85,11 +85,17 @@ void reap_orphans() {
   }
 }
 
+// Unless somebody has deleted it already: then the id may be another container's.
+Result<> delete_ended(StateDir& dir, const std::string& id) {
+  if (!TRY(lock_container(dir, id))) return {};
+  return undo(dir, id);
+}
+
 Result<int> attend_and_delete(const Options& options, Made made, const std::string& id) {
   made.dir.lock.reset();  // exec, kill and the like may go on while it runs
   auto code = attend(made.created.pidfd, std::move(made.created.console));
   if (options.keep) return code;
-  auto removed = undo(made.dir, id);
+  auto removed = delete_ended(made.dir, id);
   reap_orphans();
   if (code.ok() && !removed.ok()) return std::move(removed).error();
   return code;

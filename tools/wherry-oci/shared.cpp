@@ -32,21 +32,31 @@ Result<std::string> the_id(const Options& options, std::size_t most_operands) {
   return options.operands[0];
 }
 
+Error no_container(const std::string& id) {
+  return Error::make(Code::kNotFound, cat("container '", id, "' does not exist"));
+}
+
+Result<bool> lock_container(StateDir& dir, const std::string& id) {
+  auto lock =
+      lock_file_at(dir.container.get(), kLockFile, LockKind::kExclusive, Deadline::in(kVerbTime));
+  if (!lock.ok() && lock.error().code() == Code::kNotFound) return false;  // removed
+  if (!lock.ok()) return std::move(lock).error().context(id);
+  // It has been renamed away, perhaps, and the id belongs to another container by now.
+  if (!is_entry(dir.root.get(), id, dir.container.get())) return false;
+  dir.lock = std::move(lock).value();
+  return true;
+}
+
 Result<StateDir> open_container(const Options& options, const std::string& id, Locking locking) {
   StateDir dir;
   dir.root = TRY(open_private_dir(options.global.root, 0700));
-  auto container = open_dir_at(dir.root.get(), id);
-  if (!container.ok()) {
-    if (container.error().code() == Code::kNotFound)
-      return Error::make(Code::kNotFound, cat("container '", id, "' does not exist"));
-    return std::move(container).error();
+  while (true) {
+    auto container = open_dir_at(dir.root.get(), id);
+    if (!container.ok() && container.error().code() == Code::kNotFound) return no_container(id);
+    if (!container.ok()) return std::move(container).error();
+    dir.container = std::move(container).value();
+    if (locking == Locking::kNo || TRY(lock_container(dir, id))) return dir;
   }
-  dir.container = std::move(container).value();
-  if (locking == Locking::kYes)
-    dir.lock = TRY_CTX(
-        lock_file_at(dir.container.get(), kLockFile, LockKind::kExclusive, Deadline::in(kVerbTime)),
-        id);
-  return dir;
 }
 
 Result<StateDir> make_container_dir(const Options& options, const std::string& id) {
@@ -59,12 +69,14 @@ Result<StateDir> make_container_dir(const Options& options, const std::string& i
     return std::move(made).error();
   }
   dir.container = TRY(open_dir_at(dir.root.get(), id));
-  dir.lock = TRY(
-      lock_file_at(dir.container.get(), kLockFile, LockKind::kExclusive, Deadline::in(kVerbTime)));
+  if (!TRY(lock_container(dir, id)))
+    return Error::make(Code::kState, cat("container '", id, "' was deleted while it was made"));
   return dir;
 }
 
 Result<> remove_container_dir(const StateDir& dir, const std::string& id) {
+  CHECK(dir.lock, "only who holds the lock may remove it");
+  if (!is_entry(dir.root.get(), id, dir.container.get())) return {};
   return remove_tree(dir.root.get(), id);
 }
 

@@ -29,7 +29,10 @@ Result<std::string> the_id(const Options& options, std::size_t most_operands);
 enum class Locking : std::uint8_t { kNo, kYes };
 Result<StateDir> open_container(const Options& options, const std::string& id, Locking locking);
 Result<StateDir> make_container_dir(const Options& options, const std::string& id);
-Result<> remove_container_dir(const StateDir& dir, const std::string& id);
+// Takes the lock of the container behind the descriptor (again). false: it has been deleted
+// meanwhile; whatever has its id now is another one.
+Result<bool> lock_container(StateDir& dir, const std::string& id);
+Result<> remove_container_dir(const StateDir& dir, const std::string& id);  // needs the lock
 std::string seccomp_cache(const Options& options);
 Result<oci::Spec> load_spec(const std::string& bundle);
 Result<> write_pid_file(const std::string& path, pid_t pid);
