@@ -36,6 +36,37 @@ Result<> check_destination(const oci::Mount& mount, const Options& options) {
                                          "' is inside /proc and cannot be a mount's destination"));
 }
 
+// The same of what the kernel has found there: a link or '..' of the image may lead into procfs
+// where the text does not (CVE-2019-19921), and a mount on the root of one that is not asked for by
+// its name would be /proc for everybody inside. What is coverable is told by what it is, not by how
+// it is called.
+Result<> check_target(int root, int target, const Planned& planned) {
+  struct statfs fs {};
+  if (::fstatfs(target, &fs) < 0) return Error::sys("fstatfs", planned.destination);
+  const auto plain = "/" + join(components(planned.destination), "/");
+  const auto inside = [&](std::string_view tree) {
+    return Error::make(Code::kInvalid, cat("'", planned.destination, "' is inside ", tree,
+                                           " and cannot be a mount's destination"));
+  };
+  const auto is_one_of = [&](const auto& paths) -> Result<bool> {
+    const auto st = TRY(sys::fstat(target, planned.destination));
+    for (const std::string_view path : paths) {
+      const auto known = sys::openat2(root, std::string{path.substr(1)}, O_PATH, 0,
+                                      RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+      if (!known.ok()) continue;
+      const auto other = TRY(sys::fstat(known.value().get(), path));
+      if (other.st_dev == st.st_dev && other.st_ino == st.st_ino) return true;
+    }
+    return false;
+  };
+  if (fs.f_type == PROC_SUPER_MAGIC) {
+    if (plain == "/proc" && TRY(is_one_of(std::array{std::string_view{"/proc"}}))) return {};
+    if (planned.type == "bind" && TRY(is_one_of(kCoverable))) return {};
+    return inside("a procfs");
+  }
+  return {};
+}
+
 Result<> refuse_unsupported(const oci::Mount& mount, const Options& options) {
   const auto no = [&](std::string_view what) {
     return Error::make(Code::kUnsupported, cat(what, " is not supported by this version"));
@@ -154,6 +185,7 @@ Result<> mount_bind(int root, Planned& planned) {
   const auto target =
       TRY(planned.source_is_dir ? make_dirs_in_root(root, planned.destination, 0755)
                                 : make_file_in_root(root, planned.destination, 0755, 0644));
+  TRY(check_target(root, target.get(), planned));
   TRY(set_attributes(planned.tree.get(), planned.options, true));
   TRY(attach(planned.tree.get(), target.get()));
   planned.tree.reset();
@@ -173,6 +205,7 @@ Result<> mount_cgroup_member(int tmpfs, const std::string& name, const std::stri
 // place in, and "unified".
 Result<> mount_cgroups(int root, const Planned& planned, const CgroupView& view) {
   const auto target = TRY(real_directory(root, planned.destination));
+  TRY(check_target(root, target.get(), planned));
   const auto attributes = planned.options.attributes.set;
   if (view.v1_controllers.empty()) {
     const auto mount = TRY(new_filesystem("cgroup2", "cgroup", {}, attributes));
@@ -208,6 +241,7 @@ Result<> mount_filesystem(int root, const Planned& planned) {
   const auto target =
       TRY(is_kernel_tree(planned.type) ? real_directory(root, planned.destination)
                                        : make_dirs_in_root(root, planned.destination, 0755));
+  TRY(check_target(root, target.get(), planned));
   const bool has_mode =
       std::any_of(data.begin(), data.end(), [](const auto& d) { return d.first == "mode"; });
   if (planned.type == "tmpfs" && was_there && !has_mode) {

@@ -26,7 +26,7 @@ match SEC_02_NoWayToTheHostFromAJoiner '^seen=[1-9][0-9]* hits=0 fds=0$' "$(cat 
 
 # SEC-02: a container that stops whatever appears in it holds up nobody but the one who asked
 oci delete -f trace
-worker() { WHERRY_ROOT=$work/w/root WHERRY_STATE=$work/w/state WHERRY_CGROUP_PARENT=/wherry-e2e-worker timeout 40 "$WHERRY_BIN/wherry" "$@" </dev/null 2>&1; }
+worker() { WHERRY_ROOT=$work/w/root WHERRY_STATE=$work/w/state WHERRY_CGROUP_PARENT=/$group-worker timeout 40 "$WHERRY_BIN/wherry" "$@" </dev/null 2>&1; }
 b=$(bundle stopper '.process.args=["true"]')
 worker run -d --network none --name stopper --rootfs "$b/rootfs" sh -c 'while :; do for p in /proc/[0-9]*; do p=${p#/proc/}; [ $p -gt 1 ] && [ $p != $$ ] && kill -STOP $p 2>/dev/null; done; done' >/dev/null
 for ((i = 0; i < 5; i++)); do worker exec stopper sleep 0 >/dev/null & done
@@ -117,6 +117,20 @@ for dest in /proc/self/attr /proc/sys /proc/thread-self /proc/net/dev /proc/../p
   got=$(shell inproc true ".mounts += [{\"destination\":\"$dest\",\"type\":\"tmpfs\",\"source\":\"tmpfs\"}]"); match "SEC_15_$dest" "inside /proc|must be|\\.\\." "$got"
 done
 
+# ... also when a link or '..' leads there, and by bind; and what may be covered can be covered, once (lxcfs)
+b=$(bundle inproc); ln -sfn proc "$b/rootfs/p"; ln -sfn ../proc "$b/rootfs/tmp/up"; echo covered >"$work/cover"
+for dest in /p/sys/kernel /tmp/../proc/sys /sys/../proc/sys/kernel /p/1 /tmp/up/self/attr /p /tmp/up; do for how in tmpfs bind; do
+  mount="{\"destination\":\"$dest\",\"type\":\"tmpfs\",\"source\":\"tmpfs\"}"
+  [[ $how == bind ]] && mount="{\"destination\":\"$dest\",\"type\":\"bind\",\"source\":\"$work/src\",\"options\":[\"bind\"]}"
+  got=$(shell inproc 'echo started' ".mounts += [$mount]"); match "SEC_15_${how}_$dest" "inside (a procfs|/proc)" "$got"
+done; done
+for dest in /p/1/environ /p/self/environ /tmp/../proc/kcore /p/net/dev /proc/net/dev; do
+  got=$(shell inproc 'echo started' ".mounts += [{\"destination\":\"$dest\",\"type\":\"bind\",\"source\":\"$work/cover\",\"options\":[\"bind\"]}]")
+  match "SEC_15_bind_$dest" "inside (a procfs|/proc)|magic|Too many levels" "$got"
+done
+expect SEC_15_Coverable covered "$(shell inproc 'cat /proc/uptime' ".mounts += [{\"destination\":\"/proc/uptime\",\"type\":\"bind\",\"source\":\"$work/cover\",\"options\":[\"bind\"]}]")"
+rm "$b/rootfs/p" "$b/rootfs/tmp/up"
+
 # SEC-18: flags are there, on the whole tree where it was asked for
 mkdir -p "$work/ro/sub"; mount -t tmpfs tmpfs "$work/ro/sub" 2>/dev/null
 got=$(shell flags 'touch /vol/a 2>&1; touch /vol/sub/b 2>&1; grep /vol /proc/self/mountinfo' ".mounts += [{\"destination\":\"/vol\",\"type\":\"bind\",\"source\":\"$work/ro\",\"options\":[\"rbind\",\"rro\",\"nosuid\",\"nodev\",\"noexec\"]}]")
@@ -165,7 +179,7 @@ expect SEC_62_Mode 700 "$(stat -c %a "$work/state")"
 mkdir -m 777 "$work/open"; got=$("$WHERRY_BIN/wherry-oci" --root "$work/open" list 2>&1); match SEC_62_OpenStateRefused 'writable by nobody else' "$got"
 
 for id in $(oci list -q); do oci delete -f "$id"; done
-find /sys/fs/cgroup -depth -type d -path '*/wherry-e2e*' -exec rmdir {} + 2>/dev/null
+find /sys/fs/cgroup -depth -type d -path "*/$group*" -exec rmdir {} + 2>/dev/null
 for ((i = 0; i < 50; i++)); do after=$(snapshot); [[ $after == "$before" ]] && break; read -rt 0.1 <> <(:); done
 expect NothingLeft "$before" "$after"
 exit $failed
