@@ -80,8 +80,7 @@ Result<> lock_open_file(int fd, const std::string& name, LockKind kind, Deadline
   lock.l_whence = SEEK_SET;
   // F_OFD_SETLKW has no time-out and a signal handler would be a second way to wait, so the wait is
   // made of short naps.
-  for (Millis nap{1}; ::fcntl(fd, F_OFD_SETLK, &lock) < 0;
-       nap = std::min(nap * 2, Millis{20})) {
+  for (Millis nap{1}; ::fcntl(fd, F_OFD_SETLK, &lock) < 0; nap = std::min(nap * 2, Millis{20})) {
     if (errno != EAGAIN && errno != EACCES && errno != EINTR)
       return Error::sys("fcntl(F_OFD_SETLK)", name);
     if (deadline.expired())

@@ -93,9 +93,9 @@ class Place {
   // Makes the directory `path` ("/wherry/<pod>/<container>", relative to each hierarchy's root, see
   // check_path()) in the v2 hierarchy and in the v1 hierarchies of `controllers` (v2 names),
   // parents included, and enables the controllers on the way. An empty directory of that name is
-  // made anew; kExists names the processes or the groups in one that has some. kBusy when a parent cannot hand on
-  // controllers because processes are in it; the error names them (REL-18). A failure takes away
-  // what it made.
+  // made anew; kExists names the processes or the groups in one that has some. kBusy when a parent
+  // cannot hand on controllers because processes are in it; the error names them (REL-18). A
+  // failure takes away what it made.
   static Result<Place> create(const Hierarchies& hierarchies, const std::string& path,
                               const std::vector<std::string>& controllers);
   // The place that is there already; missing v1 parts are tolerated. kNotFound when the v2

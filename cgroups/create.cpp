@@ -105,8 +105,8 @@ Result<> Maker::renew(int above, const std::string& path, const std::string& nam
     if (!dir.ok()) return std::move(dir).error();
     const auto pids = TRY(processes_in(dir->get()));
     if (!pids.empty())
-      return Error::make(Code::kExists, cat("cgroup ", in_quotes(cat("/", at)), " is not empty: ",
-                                            describe(pids), " is in it"))
+      return Error::make(Code::kExists, cat("cgroup ", in_quotes(cat("/", at)),
+                                            " is not empty: ", describe(pids), " is in it"))
           .hint("another container has this cgroup, or had it and is not deleted yet");
     for (const auto& child : TRY(subdirectories(dir->get())))
       pending.push_back(cat(at, "/", child));

@@ -119,10 +119,13 @@ Result<std::string> Place::read(const std::string& controller, const std::string
 
 Result<std::vector<DirectoryId>> Place::directories() const {
   std::vector<DirectoryId> ids;
-  ids.push_back({"", TRY(sys::fstat(unified_.self.get(), name_of(unified_))).st_ino});
-  for (const auto& directory : v1_)
-    ids.push_back(
-        {directory.key(), TRY(sys::fstat(directory.self.get(), name_of(directory))).st_ino});
+  const auto note = [&](const Directory& directory) -> Result<> {
+    const auto st = TRY(sys::fstat(directory.self.get(), name_of(directory)));
+    ids.push_back({directory.key(), st.st_ino});
+    return {};
+  };
+  TRY(note(unified_));
+  for (const auto& directory : v1_) TRY(note(directory));
   return ids;
 }
 

@@ -82,6 +82,20 @@ bool take_plain_word(Options& options, std::string_view word) {
 
 }  // namespace
 
+std::vector<std::string> option_words() {
+  std::vector<std::string> words{"bind", "rbind", "defaults"};
+  for (const auto& known : kAttributeWords) {
+    words.emplace_back(known.word);
+    words.push_back(cat("r", known.word));
+  }
+  for (const auto& known : kPropagationWords) {
+    words.emplace_back(known.word);
+    words.push_back(cat("r", known.word));
+  }
+  std::sort(words.begin(), words.end());
+  return words;
+}
+
 Result<std::pair<unsigned long, bool>> parse_propagation(const std::string& text) {
   std::string_view word = text;
   const bool recursive = word.starts_with('r');

@@ -28,6 +28,8 @@ struct Options {
   bool idmap = false, idmap_recursive = false;
 };
 
+// The words that are not the file system's own: flags, propagation, bind and its kin. Sorted.
+std::vector<std::string> option_words();
 // kInvalid names the word: "ro" together with "rw" is decided by the later one, as mount(8) does; a
 // superblock option on a bind mount is an error, since the kernel would not apply it (runc #3990).
 Result<Options> parse_options(const oci::Mount& mount);

@@ -28,7 +28,7 @@ struct Record {
   ProcessIdentity init;  // pid 0: not cloned yet (the record is written before the first resource)
   std::string cgroup;    // path below each hierarchy's root
   std::vector<cgroups::DirectoryId> directories;  // of it; inode 0: about to be made
-  std::string created;   // RFC 3339
+  std::string created;                            // RFC 3339
   std::map<std::string, std::string> annotations;
   std::string oci_version;
   bool terminal = false;
@@ -71,6 +71,17 @@ Result<oci::State> state(int record_dir);
 // To init by pidfd; `all` to every process of the cgroup. kState when it is not running.
 enum class Reach : std::uint8_t { kInit, kAll };
 Result<> kill(int record_dir, int signum, Reach reach);
+// Freezes all its processes until resume(); kState when it is not created or running, or not
+// paused. SIGKILL works meanwhile, other signals wait for resume().
+Result<> pause(int record_dir, Deadline deadline);
+Result<> resume(int record_dir);
+// Of the container and its execs, as pids of our own pid namespace (0: not visible from it).
+Result<std::vector<pid_t>> processes(int record_dir);
+// Changes the limits that `resources` sets and leaves the others; a list of device rules replaces
+// the old one in one step. A setting of a v1 controller that the container was made without is
+// kUnsupported. kState when it is stopped.
+Result<> update(int record_dir, oci::Resources resources);
+
 // Kills what lives, removes the cgroup, runs the poststop hooks, removes the files create() made in
 // the record directory. Idempotent; works on a half-made container. What is at the cgroup's path
 // and was not made for this container stays untouched. With an unreadable record `fallback_cgroup`

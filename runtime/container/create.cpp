@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "bpf/device_filter.h"
 #include "runtime/container/container.h"
+#include "runtime/container/explain.h"
 #include "runtime/container/hooks.h"
 #include "runtime/container/launch.h"
 #include "runtime/container/planner.h"
@@ -184,6 +185,7 @@ Result<Created> create(const oci::Spec& spec, CreateOptions options, Deadline de
     };
     auto created = launch();
     if (!created.ok()) {
+      created = explain_failed_start(std::move(created).error(), spec, &place);
       place.kill().ignore("the first error is the one to tell");
       place.remove(Deadline::in(kUndoTime)).ignore("the first error is the one to tell");
     }

@@ -121,7 +121,7 @@ Result<Executed> exec(int record_dir, const oci::Spec& spec, ExecOptions options
   UniqueFd null;
   TRY(plan_stdio(options.stdio, launch.plan, null));
   const auto hierarchies = TRY(cgroups::discover());
-  const auto place = TRY(cgroups::Place::open(hierarchies, record.cgroup));
+  const auto place = TRY(cgroups::Place::open(hierarchies, record.cgroup, record.directories));
   if (TRY(place.frozen())) return Error::make(Code::kState, "it is paused");
   launch.plan.placement = TRY(place.open_self_placement());
   const auto leaf_name = cat("exec-", random_hex(6));

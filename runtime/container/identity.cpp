@@ -126,6 +126,21 @@ Result<std::uint64_t> capability_mask(const std::vector<std::string>& names) {
   return mask;
 }
 
+std::vector<std::string> known_capabilities() {
+  std::vector<std::string> names;
+  for (unsigned number = 0; number <= init::last_capability(); ++number) {
+    char* name = ::cap_to_name(static_cast<cap_value_t>(number));
+    if (name == nullptr) continue;
+    std::string upper = name;
+    ::cap_free(name);
+    if (!upper.starts_with("cap_")) continue;  // a number: libcap is older than the kernel
+    std::transform(upper.begin(), upper.end(), upper.begin(),
+                   [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+    names.push_back(std::move(upper));
+  }
+  return names;
+}
+
 Result<init::CapabilitySets> capability_sets(const oci::Capabilities& capabilities) {
   init::CapabilitySets sets;
   sets.bounding = TRY(capability_mask(capabilities.bounding));

@@ -11,6 +11,7 @@ namespace wherry::container {
 
 // kInvalid for a name that libcap does not know; kUnsupported for one that this kernel does not.
 Result<init::CapabilitySets> capability_sets(const oci::Capabilities& capabilities);
+std::vector<std::string> known_capabilities();  // "CAP_CHOWN", ...: of libcap and of this kernel
 Result<std::uint64_t> capability_mask(const std::vector<std::string>& names);
 
 }  // namespace wherry::container

@@ -65,8 +65,7 @@ Result<Record> load_record(int record_dir) {
   record.init.start_ticks = static_cast<std::uint64_t>(TRY(json_int(json, "start_ticks")));
   record.init.boot_id = TRY(json_string(json, "boot_id"));
   record.cgroup = TRY(json_string(json, "cgroup"));
-  if (const auto found = json.find("cgroup_directories");
-      found != json.end() && found->is_object())
+  if (const auto found = json.find("cgroup_directories"); found != json.end() && found->is_object())
     for (const auto& [controller, inode] : found->items())
       if (inode.is_number_unsigned())
         record.directories.push_back({controller, inode.get<std::uint64_t>()});

@@ -2,6 +2,7 @@
 : "${WHERRY_BIN:?is set by tools/test}"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/wherry-e2e.XXXXXX") failed=0
+group=wherry-e2e-$$  # the cgroup parent of this run: others may run beside it
 oci() { "$WHERRY_BIN/wherry-oci" --root "$work/state" "$@"; }
 PASS() { echo "PASS $1"; }
 FAIL() { echo "FAIL $1: $2"; failed=1; }
@@ -13,7 +14,7 @@ match() { if [[ $3 =~ $2 ]]; then PASS "$1"; else FAIL "$1" "wanted a match of '
 # The state of the host that no container may change, told by nothing of ours.
 snapshot() {
   awk '{print $3,$4,$5}' /proc/self/mountinfo | sort
-  find /sys/fs/cgroup -type d -path '*wherry-e2e*' | sort
+  find /sys/fs/cgroup -type d -path "*/$group*" | sort
   lsns -n -o NS,TYPE 2>/dev/null | awk '{print $2}' | sort | uniq -c
   ls -d /sys/class/block/loop*/loop 2>/dev/null
   bpftool prog show 2>/dev/null | grep -c cgroup_device
@@ -38,7 +39,7 @@ bundle() {
   local dir=$work/$1; shift
   mkdir -p "$dir"; [[ -d $dir/rootfs ]] || make_root "$dir/rootfs"
   local edit=${1:-.}; shift || true
-  jq ".linux.cgroupsPath=\"/wherry-e2e/$(basename "$dir")\" | $edit" "$@" <<<"$base_config" >"$dir/config.json"
+  jq ".linux.cgroupsPath=\"/$group/$(basename "$dir")\" | $edit" "$@" <<<"$base_config" >"$dir/config.json"
   echo "$dir"
 }
 # shell NAME SCRIPT [JQ-EDIT]: runs a shell script in a container; its output
@@ -46,7 +47,7 @@ shell() { local b; b=$(bundle "$1" "${3:-.} | .process.args=[\"sh\",\"-c\",\$s]"
 finish() {
   local id
   for id in $(oci list -q 2>/dev/null); do oci delete -f "$id"; done
-  find /sys/fs/cgroup -depth -type d -path '*/wherry-e2e*' -exec rmdir {} + 2>/dev/null
+  find /sys/fs/cgroup -depth -type d -path "*/$group*" -exec rmdir {} + 2>/dev/null
   rm -rf "$work"
 }
 trap finish EXIT

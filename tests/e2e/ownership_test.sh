@@ -24,11 +24,11 @@ oci delete --force again
 expect OWN_RunNothingLeft "" "$(alive "$new")$(ls -A "$work/state" | grep again)"
 
 # ---- two containers of one cgroup path
-b1=$(bundle one '.process.args=["sleep","1000"] | .linux.cgroupsPath="/wherry-e2e/shared"')
-b2=$(bundle two '.process.args=["sleep","1000"] | .linux.cgroupsPath="/wherry-e2e/shared"')
+b1=$(bundle one '.process.args=["sleep","1000"] | .linux.cgroupsPath="/'"$group"'/shared"')
+b2=$(bundle two '.process.args=["sleep","1000"] | .linux.cgroupsPath="/'"$group"'/shared"')
 oci run -d -b "$b1" one </dev/null >/dev/null 2>&1
 got=$(oci run -d -b "$b2" two 2>&1 </dev/null); rc=$?
-match OWN_CgroupOfALivingOneRefused "^1 .*'/wherry-e2e/shared' is not empty: pid $(pid_of one) " "$rc $got"
+match OWN_CgroupOfALivingOneRefused "^1 .*'/$group/shared' is not empty: pid $(pid_of one) " "$rc $got"
 expect OWN_RefusedLeftNothing "" "$(oci list -q | grep two)"
 expect OWN_FirstUnharmed running "$(oci state one | jq -r .status)"
 oci kill one KILL; wait_for '[[ $(oci state one | jq -r .status) == stopped ]]'
@@ -36,23 +36,23 @@ oci run -d -b "$b2" two </dev/null >/dev/null 2>&1; second=$(pid_of two)
 oci kill --all one KILL 2>/dev/null; nap 0.2
 expect OWN_KillAllOfAStoppedOne alive "$(alive "$second")"
 oci delete one; expect OWN_DeleteOfAStoppedOne "0 alive running" "$? $(alive "$second") $(oci state two | jq -r .status)"
-expect OWN_CgroupStays "$second" "$(cat "$v2/wherry-e2e/shared/cgroup.procs")"
+expect OWN_CgroupStays "$second" "$(cat "$v2/$group/shared/cgroup.procs")"
 oci delete --force two
-expect OWN_SharedGone "" "$(find "$top" -type d -path '*wherry-e2e/shared')"
+expect OWN_SharedGone "" "$(find "$top" -type d -path "*/$group/shared")"
 
 # ---- groups in it that somebody else made
-mkdir -p "$v2/wherry-e2e/parent/of-others"
-b=$(bundle above '.process.args=["true"] | .linux.cgroupsPath="/wherry-e2e/parent"')
+mkdir -p "$v2/$group/parent/of-others"
+b=$(bundle above '.process.args=["true"] | .linux.cgroupsPath="/'"$group"'/parent"')
 got=$(oci run -b "$b" above 2>&1 </dev/null); rc=$?
-match OWN_GroupsOfOthersRefused "^1 .*'/wherry-e2e/parent' is not empty: it has groups" "$rc $got"
-expect OWN_GroupsOfOthersStay yes "$([[ -d $v2/wherry-e2e/parent/of-others ]] && echo yes)"
-rmdir "$v2/wherry-e2e/parent/of-others" "$v2/wherry-e2e/parent"
+match OWN_GroupsOfOthersRefused "^1 .*'/$group/parent' is not empty: it has groups" "$rc $got"
+expect OWN_GroupsOfOthersStay yes "$([[ -d $v2/$group/parent/of-others ]] && echo yes)"
+rmdir "$v2/$group/parent/of-others" "$v2/$group/parent"
 
 # ---- a v1 directory of the same path that is a stranger's, with a process in it
 if [[ -d $top/cpuset && $top != "$v2" ]]; then
-  b=$(bundle strange '.process.args=["sleep","1000"]'); foreign=$top/cpuset/wherry-e2e/strange
+  b=$(bundle strange '.process.args=["sleep","1000"]'); foreign=$top/cpuset/$group/strange
   mkdir -p "$foreign"
-  for dir in "$top/cpuset/wherry-e2e" "$foreign"; do for file in cpus mems; do cat "$top/cpuset/cpuset.$file" >"$dir/cpuset.$file"; done; done
+  for dir in "$top/cpuset/$group" "$foreign"; do for file in cpus mems; do cat "$top/cpuset/cpuset.$file" >"$dir/cpuset.$file"; done; done
   sleep 1000 & stranger=$!
   echo $stranger >"$foreign/cgroup.procs"
   oci run -d -b "$b" strange </dev/null >/dev/null 2>&1
@@ -80,7 +80,7 @@ mkdir -m 700 "$work/state/half"
 match OWN_HalfMadeWithoutForce 'not made to the end' "$(oci delete half 2>&1)"
 oci delete --force half; expect OWN_HalfMadeWithForce "0 " "$? $(ls "$work/state" | grep half)"
 
-finish_cgroups() { find /sys/fs/cgroup -depth -type d -path '*/wherry-e2e*' -exec rmdir {} + 2>/dev/null; }
+finish_cgroups() { find /sys/fs/cgroup -depth -type d -path "*/$group*" -exec rmdir {} + 2>/dev/null; }
 finish_cgroups
 for ((i = 0; i < 50; i++)); do after=$(snapshot); [[ $after == "$before" ]] && break; nap 0.1; done
 expect OWN_NothingLeft "$before" "$after"

@@ -84,9 +84,11 @@ Result<int> start(const Options& options) {
   auto started = container::start(dir.container.get(), Deadline::in(kVerbTime));
   if (started.ok()) return 0;
   // A hook that fails ends the container, and then nothing of it stays (runtime-spec, lifecycle).
-  if (started.error().step() == "hooks")
-    remove_container_dir(dir, id).ignore("the first error is the one to tell");
-  return std::move(started).error().context(cat("start container '", id, "'"));
+  const bool by_hook = started.error().step() == "hooks";
+  auto error =
+      by_hook ? std::move(started).error() : explain_start(std::move(started).error(), dir);
+  if (by_hook) remove_container_dir(dir, id).ignore("the first error is the one to tell");
+  return std::move(error).context(cat("start container '", id, "'"));
 }
 
 Result<int> state(const Options& options) {

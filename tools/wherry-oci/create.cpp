@@ -111,8 +111,9 @@ Result<int> create_or_run(const Options& options) {
   if (options.verb == "create") return 0;
   if (auto started = container::start(made.dir.container.get(), Deadline::in(kVerbTime));
       !started.ok()) {
+    auto error = explain_start(std::move(started).error(), made.dir);
     undo(made.dir, id).ignore("the first error is the one to tell");
-    return std::move(started).error().context(cat("start container '", id, "'"));
+    return std::move(error).context(cat("start container '", id, "'"));
   }
   if (!foreground) return 0;
   return attend_and_delete(options, std::move(made), id);

@@ -28,7 +28,14 @@ Verb verb_of(const std::string& name) {
                                                      {"kill", kill},
                                                      {"delete", remove},
                                                      {"list", list},
-                                                     {"exec", exec}};
+                                                     {"exec", exec},
+                                                     {"ps", ps},
+                                                     {"pause", pause},
+                                                     {"resume", resume},
+                                                     {"update", update},
+                                                     {"events", events},
+                                                     {"spec", spec},
+                                                     {"features", features}};
   return kVerbs.at(name);
 }
 

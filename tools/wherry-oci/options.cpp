@@ -122,6 +122,46 @@ std::vector<Flag> exec_flags() {
   };
 }
 
+std::vector<Flag> update_flags() {
+  struct Limit {
+    const char* name;
+    const char* help;
+  };
+  static constexpr std::array kLimits = {
+      Limit{"blkio-weight", "weight of block I/O, 10 to 1000"},
+      Limit{"cpu-period", "length of a CPU period in microseconds"},
+      Limit{"cpu-quota", "CPU time in a period in microseconds"},
+      Limit{"cpu-burst", "CPU time that may be saved up in microseconds"},
+      Limit{"cpu-share", "CPU shares beside others, 2 to 262144"},
+      Limit{"cpu-rt-period", "length of a realtime period in microseconds"},
+      Limit{"cpu-rt-runtime", "realtime in a period in microseconds"},
+      Limit{"cpu-idle", "1: runs only when nothing else does"},
+      Limit{"cpuset-cpus", "CPUs, such as 0-3,7"},
+      Limit{"cpuset-mems", "memory nodes"},
+      Limit{"memory", "memory in bytes, or with k, m, g"},
+      Limit{"memory-reservation", "memory that is kept under pressure"},
+      Limit{"memory-swap", "memory and swap together; -1: no limit"},
+      Limit{"kernel-memory-tcp", "memory of TCP buffers (v1)"},
+      Limit{"pids-limit", "processes and threads; -1: no limit"},
+  };
+  std::vector<Flag> flags = {{"resources", 'r', true,
+                              "file with linux.resources as JSON, or - for standard input",
+                              text(&Options::resources_file)}};
+  for (const auto& limit : kLimits)
+    flags.push_back({limit.name, 0, true, limit.help,
+                     [name = limit.name](Options& o, const std::string& v) -> Result<> {
+                       o.limits[name] = v;
+                       return {};
+                     }});
+  flags.push_back({"kernel-memory", 0, true, "refused",
+                   refuse("--kernel-memory: Linux has no such limit since 6.1")});
+  flags.push_back({"l3-cache-schema", 0, true, "refused",
+                   refuse("--l3-cache-schema: Intel RDT is not managed")});
+  flags.push_back(
+      {"mem-bw-schema", 0, true, "refused", refuse("--mem-bw-schema: Intel RDT is not managed")});
+  return flags;
+}
+
 const std::map<std::string, std::pair<std::string, std::vector<Flag>>>& verbs() {
   static const std::map<std::string, std::pair<std::string, std::vector<Flag>>> table = {
       {"create", {"create [flags] ID", create_flags()}},
@@ -138,6 +178,22 @@ const std::map<std::string, std::pair<std::string, std::vector<Flag>>>& verbs() 
         {{"format", 'f', true, "table or json", text(&Options::format)},
          {"quiet", 'q', false, "ids only", on(&Options::quiet)}}}},
       {"exec", {"exec [flags] ID COMMAND [ARG...]", exec_flags()}},
+      {"ps",
+       {"ps [--format table|json] ID [PS-OPTION...]",
+        {{"format", 'f', true, "table or json", text(&Options::format)}}}},
+      {"pause", {"pause ID", {}}},
+      {"resume", {"resume ID", {}}},
+      {"update", {"update [flags] ID", update_flags()}},
+      {"events",
+       {"events [--interval TIME] [--stats] ID",
+        {{"interval", 0, true, "between statistics (5s)", text(&Options::interval)},
+         {"stats", 0, false, "print statistics once", on(&Options::stats)}}}},
+      {"spec",
+       {"spec [--bundle DIR]",
+        {{"bundle", 'b', true, "directory that gets config.json", text(&Options::bundle)},
+         {"rootless", 0, false, "refused",
+          refuse("--rootless: this runtime needs the privileges of root")}}}},
+      {"features", {"features", {}}},
   };
   return table;
 }
@@ -249,7 +305,12 @@ Result<Options> parse_options(int argc, char** argv) {
   TRY(take_flags(argc, argv, found->second.second, options, options.verb));
   // runc takes flags after the id as well, but for exec, whose command may have flags of its own.
   while (optind < argc) {
+    if (options.verb == "ps" && options.operands.size() == 1) {
+      options.ps_options.assign(argv + optind, argv + argc);
+      break;
+    }
     options.operands.emplace_back(argv[optind++]);
+    if (options.verb == "ps") continue;
     if (options.verb != "exec")
       TRY(take_flags(argc, argv, found->second.second, options, options.verb));
     else if (options.operands.size() == 1)

@@ -1,6 +1,7 @@
 // The command line of wherry-oci: runc's verbs and flags, read by getopt_long(3) because this
 // program must start fast.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,11 @@ struct Options {
   // list
   std::string format = "table";
   bool quiet = false;
+  // ps (what comes after the id), events, update (flag -> value), spec
+  std::vector<std::string> ps_options;
+  std::string interval = "5s", resources_file;
+  bool stats = false;
+  std::map<std::string, std::string> limits;
   // exec
   std::string process_file, cwd, user;
   std::vector<std::string> env, capabilities;

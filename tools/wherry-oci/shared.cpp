@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "oci/config.h"
+#include "runtime/container/explain.h"
 #include "runtime/container/record.h"
 #include "tools/wherry-oci/verbs.h"
 
@@ -91,6 +92,17 @@ Result<oci::Spec> load_spec(const std::string& bundle) {
   auto document = TRY(oci::parse_config(text));
   for (const auto& note : document.notes) LOG(kDebug, "config.json: ", note);
   return std::move(document.spec);
+}
+
+Error explain_start(Error error, const StateDir& dir) {
+  const auto record = container::load_record(dir.container.get());
+  if (!record.ok()) return error;
+  const auto spec = load_spec(record.value().bundle);
+  if (!spec.ok()) return error;
+  const auto place = container::own_place(record.value());
+  const bool found = place.ok() && place.value().has_value();
+  return container::explain_failed_start(std::move(error), spec.value(),
+                                         found ? &*place.value() : nullptr);
 }
 
 Result<> write_pid_file(const std::string& path, pid_t pid) {

@@ -15,8 +15,16 @@ Result<int> kill(const Options& options);
 Result<int> remove(const Options& options);
 Result<int> list(const Options& options);
 Result<int> exec(const Options& options);
+Result<int> ps(const Options& options);
+Result<int> pause(const Options& options);
+Result<int> resume(const Options& options);
+Result<int> update(const Options& options);
+Result<int> events(const Options& options);
+Result<int> spec(const Options& options);
+Result<int> features(const Options& options);
 
 inline constexpr auto kVerbTime = Millis{60000};
+inline constexpr auto kFreezeTime = Millis{10000};  // a process in state D may never stop
 
 // ---- shared by the verbs
 // ------------------------------------------------------------------------------------------
@@ -34,6 +42,8 @@ Result<StateDir> make_container_dir(const Options& options, const std::string& i
 Result<bool> lock_container(StateDir& dir, const std::string& id);
 Result<> remove_container_dir(const StateDir& dir, const std::string& id);  // needs the lock
 std::string seccomp_cache(const Options& options);
+// The error of a create or start with what probably caused it.
+Error explain_start(Error error, const StateDir& dir);
 Result<oci::Spec> load_spec(const std::string& bundle);
 Result<> write_pid_file(const std::string& path, pid_t pid);
 Result<> send_console(const std::string& socket_path, int console);

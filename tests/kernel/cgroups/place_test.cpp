@@ -94,6 +94,52 @@ TEST_F(PlaceTest, CreateRefusesOneThatIsInUseAndRenewsAnEmptyOne) {
   EXPECT_EQ(third->stats()->pids_max, std::nullopt) << "the old limit is still there";
 }
 
+TEST_F(PlaceTest, OnlyItsOwnDirectoriesArePartOfIt) {
+  auto place = make({});
+  ASSERT_OK(place);
+  auto own = place->directories();
+  ASSERT_OK(own);
+  EXPECT_EQ(own->size(), Place::planned(host_, {"memory", "cpu", "pids"}).size());
+  ASSERT_OK(Place::open(host_, place->path(), *own));
+  auto next = make({});  // of the same path: the empty one is made anew
+  ASSERT_OK(next);
+  const auto child = spawn(*next, sleep_forever);
+  EXPECT_EQ(Place::open(host_, place->path(), *own).error().code(), Code::kNotFound);
+  // Neither the old one's descriptors nor its record harm the one that has its path.
+  ASSERT_OK(place->kill());
+  ASSERT_OK(place->remove(Deadline::in(Millis{0})));
+  ASSERT_OK(Place::remove(host_, place->path(), *own, Deadline::in(Millis{0})));
+  ASSERT_OK(Place::remove(host_, place->path(), Place::planned(host_, {"memory", "cpu", "pids"}),
+                          Deadline::in(Millis{0})));
+  EXPECT_EQ(next->processes().value(), std::vector<pid_t>{child.pid});
+  ASSERT_OK(Place::open(host_, next->path(), next->directories().value()));
+  ASSERT_OK(next->kill());
+  EXPECT_EQ(wait(child), 128 + SIGKILL);
+}
+
+TEST_F(PlaceTest, WhatIsLeftOfItIsRemovedByItsRecord) {
+  auto place = make({});
+  ASSERT_OK(place);
+  const auto own = place->directories().value();
+  // As if a removal had been killed in between, in either order.
+  ASSERT_OK(sys::unlinkat(AT_FDCWD, cat(host_.unified, place->path()), AT_REMOVEDIR));
+  ASSERT_OK(Place::remove(host_, place->path(), own, Deadline::in(Millis{1000})));
+  for (const auto& [controller, mount_point] : host_.v1)
+    EXPECT_FALSE(sys::fstatat(AT_FDCWD, cat(mount_point, place->path())).ok()) << controller;
+  ASSERT_OK(Place::remove(host_, place->path(), own, Deadline::in(Millis{0})));  // again is fine
+}
+
+TEST_F(PlaceTest, CreateRefusesOneWithGroupsOfOthers) {
+  auto place = make({});
+  ASSERT_OK(place);
+  ASSERT_OK(place->make_leaf("theirs"));
+  const auto second = make({});
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().code(), Code::kExists);
+  EXPECT_NE(second.error().message().find("groups"), std::string::npos);
+  ASSERT_OK(Place::open(host_, cat(place->path(), "/theirs")));
+}
+
 TEST_F(PlaceTest, PathsMayNotLeave) {
   for (const auto* bad : {"/../x", "/wherry-test-cg/../../x", "wherry-test-cg", "/a//b"})
     EXPECT_EQ(Place::create(host_, bad, {}).error().code(), Code::kInvalid) << bad;
