@@ -30,9 +30,9 @@ worker() { WHERRY_ROOT=$work/w/root WHERRY_STATE=$work/w/state WHERRY_CGROUP_PAR
 b=$(bundle stopper '.process.args=["true"]')
 worker run -d --network none --name stopper --rootfs "$b/rootfs" sh -c 'while :; do for p in /proc/[0-9]*; do p=${p#/proc/}; [ $p -gt 1 ] && [ $p != $$ ] && kill -STOP $p 2>/dev/null; done; done' >/dev/null
 for ((i = 0; i < 5; i++)); do worker exec stopper sleep 0 >/dev/null & done
-slowest=0; for ((i = 0; i < 10; i++)); do t=$(date +%s%N); worker shim call stopper ping >/dev/null; t=$((($(date +%s%N) - t) / 1000000)); ((t > slowest)) && slowest=$t; done
+slowest=0 answered=0; for ((i = 0; i < 10; i++)); do t=$(date +%s%N); worker shim call stopper ping | grep -q pid && answered=$((answered + 1)); t=$((($(date +%s%N) - t) / 1000000)); ((t > slowest)) && slowest=$t; done
 worker rm -f stopper >/dev/null; wait
-((slowest < 4000)) && PASS SEC_02_AStoppedExecHoldsUpNobody || FAIL SEC_02_AStoppedExecHoldsUpNobody "a ping took $slowest ms"
+((slowest < 4000 && answered == 10)) && PASS SEC_02_AStoppedExecHoldsUpNobody || FAIL SEC_02_AStoppedExecHoldsUpNobody "a ping took $slowest ms, $answered of 10 were answered"
 
 # SEC-03 (CVE-2024-21626): no descriptor of the caller's, no working directory outside
 for fd in 3 7 8 9 10 20; do
