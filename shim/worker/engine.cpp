@@ -206,8 +206,6 @@ Result<> Engine::destroy(const std::string& name) {
   TRY(container::destroy(TRY(record_dir(name)).get(), context_.container_cgroup(name),
                          Deadline::in(kDestroyWait)));
   context_.keeper.drop(cat("c/", name, "/"));
-  if (const auto* live = find(name); live != nullptr && live->pidfd)
-    context_.loop.unwatch(live->pidfd.get());
   containers_.erase(name);
   return {};
 }

@@ -9,7 +9,6 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "shim/protocol/relay.h"
-#include "shim/worker/pidfd_exit.h"
 
 namespace wherry::shim {
 namespace {
@@ -131,7 +130,6 @@ void ExecSessions::end(Place session, std::optional<int> exit_code) {
 void ExecSessions::forget(Place session, std::optional<int> exit_code) {
   const auto ended = std::move(session->ended);
   const std::string container = session->container;
-  context_.loop.unwatch(session->pidfd.get());
   sessions_.erase(session);
   if (ended) ended(exit_code);
   tell_quiet(container);
@@ -148,15 +146,10 @@ void ExecSessions::watch_without_keeper() {
 }
 
 void ExecSessions::watch(Place session) {
-  const int pidfd = session->pidfd.get();
-  context_.loop
-      .watch(pidfd, EPOLLIN,
-             [this, session, pidfd](std::uint32_t) {
-               context_.loop.unwatch(pidfd);
-               const auto status = wait_status_of(pidfd);
-               end(session, status ? std::optional{exit_code_of(*status)} : std::nullopt);
-             })
-      .ignore("a pidfd can be watched");
+  session->watch =
+      ExitWatch::start(context_.loop, session->pidfd.get(), [this, session](auto status) {
+        end(session, status ? std::optional{exit_code_of(*status)} : std::nullopt);
+      });
 }
 
 void ExecSessions::kill_all_of(const std::string& container) {

@@ -12,6 +12,7 @@
 #include "base/json_fwd.h"
 #include "shim/worker/context.h"
 #include "shim/worker/engine.h"
+#include "shim/worker/pidfd_exit.h"
 #include "shim/worker/tty_relay.h"
 
 namespace wherry::shim {
@@ -47,6 +48,7 @@ class ExecSessions {
     UniqueFd record_dir;
     ProcessIdentity process;
     UniqueFd pidfd;
+    std::unique_ptr<ExitWatch> watch;  // once there is no keeper
     std::string leaf_path;
     std::unique_ptr<TtyRelay> relay;
     Ended ended;

@@ -22,21 +22,51 @@ static_assert(sizeof(PidfdInfo) == 64);
 constexpr std::uint64_t kInfoExit = 1U << 3;
 constexpr unsigned long kPidfdGetInfo = _IOWR(0xFF, 11, PidfdInfo);
 
-constexpr auto kReapedWithin = Millis{500};
+// Some inits look for their dead only every few seconds.
+constexpr Millis kReapedWithin{5'000};
+
+std::optional<int> as_parent(int pidfd) {
+  const auto info = sys::waitid_pidfd(pidfd, WEXITED | WNOHANG);
+  if (!info.ok() || !info.value()) return std::nullopt;
+  const int status = info.value()->si_status;
+  return info.value()->si_code == CLD_EXITED ? status << 8 : status;
+}
 
 }  // namespace
 
-std::optional<int> wait_status_of(int pidfd) {
-  if (const auto info = sys::waitid_pidfd(pidfd, WEXITED | WNOHANG); info.ok() && info.value()) {
-    const int status = info.value()->si_status;
-    return info.value()->si_code == CLD_EXITED ? status << 8 : status;
-  }
-  // Somebody else's child: the kernel tells its exit once it has been reaped, which POLLHUP says.
-  sys::poll_one(pidfd, 0, Deadline::in(kReapedWithin)).ignore("then the exit is not known");
+std::unique_ptr<ExitWatch> ExitWatch::start(EventLoop& loop, int pidfd, Done done) {
+  std::unique_ptr<ExitWatch> watch{new ExitWatch{loop, pidfd, std::move(done)}};
+  loop.watch(pidfd, EPOLLIN, [self = watch.get()](std::uint32_t) { self->on_end(); })
+      .ignore("a pidfd can be watched");
+  return watch;
+}
+
+ExitWatch::~ExitWatch() {
+  loop_.cancel(give_up_);
+  loop_.unwatch(pidfd_);
+}
+
+void ExitWatch::on_end() {
+  if (const auto status = as_parent(pidfd_)) return tell(status);
+  // Somebody else's child: the kernel tells its exit once it has been reaped, which EPOLLHUP says.
+  loop_.unwatch(pidfd_);
+  loop_.watch(pidfd_, 0, [this](std::uint32_t) { on_reaped(); }).ignore("a pidfd can be watched");
+  give_up_ = loop_.after(kReapedWithin, [this] { tell(std::nullopt); });
+}
+
+void ExitWatch::on_reaped() {
   PidfdInfo info;
   info.mask = kInfoExit;
-  if (::ioctl(pidfd, kPidfdGetInfo, &info) < 0 || (info.mask & kInfoExit) == 0) return std::nullopt;
-  return info.exit_code;
+  if (::ioctl(pidfd_, kPidfdGetInfo, &info) < 0 || (info.mask & kInfoExit) == 0)
+    return tell(std::nullopt);
+  tell(info.exit_code);
+}
+
+void ExitWatch::tell(std::optional<int> wait_status) {
+  loop_.cancel(give_up_);
+  loop_.unwatch(pidfd_);
+  const auto done = std::move(done_);
+  done(wait_status);
 }
 
 }  // namespace wherry::shim

@@ -74,23 +74,18 @@ void Supervisor::watch_without_keeper() {
 }
 
 void Supervisor::watch_init(const LiveContainer& live) {
-  const int pidfd = live.pidfd.get();
-  context_.loop
-      .watch(pidfd, EPOLLIN,
-             [this, name = live.name, pidfd](std::uint32_t) {
-               context_.loop.unwatch(pidfd);
-               auto* ended = engine_.find(name);
-               if (ended == nullptr || ended->exited) return;
-               const auto status = wait_status_of(pidfd);
-               ChildExit exit;
-               exit.pid = ended->init.pid;
-               exit.wait_status = status.value_or(0);
-               exit.time_ns =
-                   std::chrono::nanoseconds{std::chrono::system_clock::now().time_since_epoch()}
-                       .count();
-               init_exited(*ended, status ? &exit : nullptr);
-             })
-      .ignore("a pidfd can be watched");
+  init_watches_[live.name] =
+      ExitWatch::start(context_.loop, live.pidfd.get(), [this, name = live.name](auto status) {
+        const auto watch = init_watches_.extract(name);  // held until we return
+        auto* ended = engine_.find(name);
+        if (ended == nullptr || ended->exited) return;
+        ChildExit exit;
+        exit.pid = ended->init.pid;
+        exit.wait_status = status.value_or(0);
+        exit.time_ns =
+            std::chrono::nanoseconds{std::chrono::system_clock::now().time_since_epoch()}.count();
+        init_exited(*ended, status ? &exit : nullptr);
+      });
 }
 
 }  // namespace wherry::shim

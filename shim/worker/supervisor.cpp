@@ -200,6 +200,7 @@ void Supervisor::destroy(const pod::Destroy& action) {
     if (live->io->has_clients()) ended_io_.push_back(std::move(live->io));
   }
   tell_unpublished_end(action.name);
+  init_watches_.erase(action.name);
   auto gone = engine_.destroy(action.name);
   if (!gone.ok()) return failed(action.name, std::move(gone).error().context("destroy"));
   events_.push_back(pod::Destroyed{action.name});

@@ -102,6 +102,7 @@ class Supervisor {
   bool keeper_gone_ = false;  // the pod lives on, and is not what was asked for any more
   std::map<std::string, Notes> notes_;
   std::map<std::pair<std::string, pod::Timer>, EventLoop::TimerId> timers_;
+  std::map<std::string, std::unique_ptr<ExitWatch>> init_watches_;  // once there is no keeper
   std::optional<Error> first_failure_;
   std::list<std::pair<std::string, ToldOver>> over_waiters_;
   std::list<std::function<void()>> end_waiters_;

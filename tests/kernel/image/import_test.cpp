@@ -205,6 +205,8 @@ TEST_F(Import, AFailureLeavesNothing) {
 }
 
 TEST_F(Import, ADirectoryMustBeARootFileSystem) {
+  REQUIRE_PROGRAM("/usr/bin/umoci");
+  make_layered();
   shell(R"sh(
     mkdir -p any/tmp any/home/user any/data near/files minimal/etc
     cp -r oci near/layout)sh");

@@ -195,6 +195,7 @@ TEST(ToSpec, Volumes) {
   EXPECT_EQ(mount_at(spec, "/a/deep/one")->source, "/volumes/disk/x/y");
   world.container.mounts[0].mount_path = "/a/";
   EXPECT_EQ(world.error(), "mount '/a': another mount has this path");
+  world.container.mounts[0].mount_path = "/a/deep/one";
   world.container.mounts[0].sub_path = "x/../..";
   EXPECT_EQ(world.error(), "mount '/a/deep/one': the sub-path contains '..'");
   world.container.mounts[0] = {"disk", "/b", "", false, "rshared"};
