@@ -66,6 +66,5 @@ expect CTR_NothingOfOurs "" "$(ls -A "$work/c/runc/e2e" 2>/dev/null)"
 end_daemon
 grep -F "$work/" /proc/self/mountinfo | awk '{print $5}' | sort -r | while read -r path; do umount "$path"; done
 find /sys/fs/cgroup -depth -type d -path "*/$group*" -exec rmdir {} + 2>/dev/null
-for ((i = 0; i < 50; i++)); do after=$(snapshot); [[ $after == "$before" ]] && break; nap 0.1; done
-expect CTR_NothingLeft "$before" "$after"
+nothing_left CTR_NothingLeft "$before"
 exit $failed

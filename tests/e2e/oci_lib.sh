@@ -11,13 +11,25 @@ SKIP() { echo "SKIP $1: $2"; }
 expect() { if [[ $3 == "$2" ]]; then PASS "$1"; else FAIL "$1" "wanted '$2', got '$3'"; fi; }
 match() { if [[ $3 =~ $2 ]]; then PASS "$1"; else FAIL "$1" "wanted a match of '$2', got '$3'"; fi; }
 
-# The state of the host that no container may change, told by nothing of ours.
+# The state of the host that no container may change, told by nothing of ours, an item a line. Of processes only ours
+# count, which the cgroup or a mount tells; who ends elsewhere in the meantime changes nothing.
 snapshot() {
-  awk '{print $3,$4,$5}' /proc/self/mountinfo | sort
-  find /sys/fs/cgroup -type d -path "*/$group*" | sort
-  lsns -n -o NS,TYPE 2>/dev/null | awk '{print $2}' | sort | uniq -c
+  awk '{print "mount", $3, $4, $5}' /proc/self/mountinfo
+  find /sys/fs/cgroup -type d -path "*/$group*"
+  local mine; mine=$(readlink /proc/self/ns/mnt)
+  grep -ls -e "$work" -e "/$group" /proc/[0-9]*/{cgroup,mountinfo} | cut -d / -f 3 | sort -u | while read -r pid; do
+    [[ $(readlink "/proc/$pid/ns/mnt") == "$mine" ]] || echo "process $pid $(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
+  done
   ls -d /sys/class/block/loop*/loop 2>/dev/null
-  bpftool prog show 2>/dev/null | grep -c cgroup_device
+  bpftool prog show 2>/dev/null | grep cgroup_device | cut -d : -f 1 | sed 's/^/program /'
+}
+# nothing_left NAME SNAPSHOT: within five seconds nothing is there that the snapshot does not have.
+nothing_left() {
+  local left i
+  for ((i = 0; i < 50; i++)); do
+    left=$(comm -13 <(sort <<<"$2") <(snapshot | sort)); [[ -z $left ]] && break; read -rt 0.1 <> <(:)
+  done
+  expect "$1" '' "$left"
 }
 make_root() { # DIR
   mkdir -p "$1"/{bin,etc,tmp,proc,sys,dev,vol,root}

@@ -82,6 +82,5 @@ oci delete --force half; expect OWN_HalfMadeWithForce "0 " "$? $(ls "$work/state
 
 finish_cgroups() { find /sys/fs/cgroup -depth -type d -path "*/$group*" -exec rmdir {} + 2>/dev/null; }
 finish_cgroups
-for ((i = 0; i < 50; i++)); do after=$(snapshot); [[ $after == "$before" ]] && break; nap 0.1; done
-expect OWN_NothingLeft "$before" "$after"
+nothing_left OWN_NothingLeft "$before"
 exit $failed

@@ -31,7 +31,8 @@ expect PODMAN_Volume "kept Read-only" "$(run --rm -v "$work/volume:/vol:ro" loca
 expect PODMAN_ReadOnlyRoot 1 "$(run --rm --read-only --read-only-tmpfs=false localhost/box touch /x </dev/null >/dev/null; echo $?)"
 match PODMAN_NoSuchProgram '127$' "$(run --rm localhost/box /nonesuch </dev/null; echo $?)"
 match PODMAN_NotExecutable '126$' "$(run --rm localhost/box /etc/passwd </dev/null; echo $?)"
-got=$(script -qec "${p[*]} run ${own[*]} --rm -it localhost/box sh -c 'test -t 0 && echo terminal'" /dev/null </dev/null 2>&1 | tr -d '\r')
+# It stays a little: podman loses what a terminal says right before its end now and then, with runc too.
+got=$(script -qec "${p[*]} run ${own[*]} --rm -it localhost/box sh -c 'test -t 0 && echo terminal; sleep 0.5'" /dev/null </dev/null 2>&1 | tr -d '\r')
 match PODMAN_Terminal '(^|
 )terminal' "$got"
 
@@ -41,7 +42,7 @@ expect PODMAN_Running running "$(pod inspect -f '{{.State.Status}}' web)"
 wait_for '[[ $(pod logs web) == started ]]'; expect PODMAN_Logs started "$(pod logs web)"
 expect PODMAN_Exec "inside 7" "$(pod exec web cat /marker </dev/null) $(pod exec web sh -c 'exit 7' </dev/null >/dev/null; echo $?)"
 expect PODMAN_ExecStdin piped "$(echo piped | pod exec -i web cat)"
-match PODMAN_ExecTerminal 'terminal' "$(script -qec "${p[*]} exec -it web sh -c 'test -t 0 && echo terminal'" /dev/null </dev/null 2>&1)"
+match PODMAN_ExecTerminal 'terminal' "$(script -qec "${p[*]} exec -it web sh -c 'test -t 0 && echo terminal; sleep 0.5'" /dev/null </dev/null 2>&1)"
 expect PODMAN_ExecUser 1000 "$(pod exec --user 1000 web id -u </dev/null)"
 match PODMAN_Top 'sh -c' "$(pod top web args 2>&1; pod top web)"
 match PODMAN_Stats '"mem_limit"|MemLimit|64MB|67' "$(pod stats --no-stream --format json web)"
@@ -76,6 +77,5 @@ pod rm -fa -t 0 >/dev/null; pod pod rm -fa >/dev/null
 expect PODMAN_NothingOfOurs "" "$(oci list -q)"
 grep -F "$work/" /proc/self/mountinfo | awk '{print $5}' | sort -r | while read -r path; do umount "$path"; done
 find /sys/fs/cgroup -depth -type d -path "*/$group*" -exec rmdir {} + 2>/dev/null
-for ((i = 0; i < 50; i++)); do after=$(snapshot); [[ $after == "$before" ]] && break; nap 0.1; done
-expect PODMAN_NothingLeft "$before" "$after"
+nothing_left PODMAN_NothingLeft "$before"
 exit $failed
