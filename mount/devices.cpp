@@ -119,6 +119,65 @@ Result<> make_devices(int root, const std::vector<oci::Device>& devices) {
   return {};
 }
 
+namespace {
+
+Result<DeviceBind> plan_bind(const std::string& path, mode_t type, dev_t number, mode_t mode) {
+  DeviceBind bind;
+  bind.path = path;
+  auto tree = sys::open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | AT_SYMLINK_NOFOLLOW);
+  const auto no = [&](std::string_view why) {
+    return Error::make(Code::kUnsupported,
+                       cat("device '", path, "' ", major(number), ":", minor(number),
+                           ": in a user namespace it can only be the host's own, ", why));
+  };
+  if (!tree.ok()) return no("which cannot be had: " + tree.error().message());
+  bind.tree = std::move(tree).value();
+  const auto st = TRY(sys::fstat(bind.tree.get(), path));
+  if ((st.st_mode & S_IFMT) != type || st.st_rdev != number) return no("which is another one");
+  if ((st.st_mode & 0777 & ~mode) != 0) return no("whose mode allows more than was asked for");
+  return bind;
+}
+
+}  // namespace
+
+Result<std::vector<DeviceBind>> plan_device_binds(const std::vector<oci::Device>& devices) {
+  std::vector<DeviceBind> binds;
+  for (const auto& device : kDefaultDevices) {
+    const auto path = cat("/dev/", device.name);
+    const auto wanted = [&](const oci::Device& d) {
+      return components(d.path) == components(path);
+    };
+    if (std::any_of(devices.begin(), devices.end(), wanted)) continue;
+    binds.push_back(TRY(plan_bind(path, S_IFCHR, makedev(device.major, device.minor), 0666)));
+  }
+  for (const auto& device : devices) {
+    if (device.type == "p") continue;
+    const auto number =
+        makedev(static_cast<unsigned>(device.major), static_cast<unsigned>(device.minor));
+    binds.push_back(TRY(plan_bind(device.path, TRY(type_bits(device)), number,
+                                  static_cast<mode_t>(device.file_mode.value_or(0666)))));
+  }
+  return binds;
+}
+
+Result<> bind_devices(int root, const std::vector<oci::Device>& devices,
+                      std::vector<DeviceBind>& binds) {
+  const auto dev = TRY_CTX(open_dev(root), "'/dev' of the root");
+  for (auto& bind : binds) {
+    const auto target =
+        TRY_CTX(make_file_in_root(root, bind.path, 0755, 0666), cat("device '", bind.path, "'"));
+    TRY_CTX(sys::move_mount(bind.tree.get(), "", target.get(), "",
+                            MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH),
+            cat("device '", bind.path, "'"));
+    bind.tree.reset();
+  }
+  for (const auto& device : devices)
+    if (device.type == "p")
+      TRY_CTX(make_spec_device(root, device), cat("device '", device.path, "'"));
+  for (const auto& link : kDefaultLinks) TRY(make_link(dev.get(), link));
+  return {};
+}
+
 Result<Console> open_terminal(int root, const oci::Box& size, uid_t owner) {
   const auto pts = TRY_CTX(
       sys::openat2(root, "dev/pts", O_PATH | O_DIRECTORY, 0, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS),

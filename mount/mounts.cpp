@@ -9,6 +9,7 @@
 
 #include "base/path.h"
 #include "base/text.h"
+#include "mount/copy_up.h"
 #include "mount/root.h"
 
 namespace wherry::mount {
@@ -67,13 +68,12 @@ Result<> check_target(int root, int target, const Planned& planned) {
   return {};
 }
 
-Result<> refuse_unsupported(const oci::Mount& mount, const Options& options) {
-  const auto no = [&](std::string_view what) {
-    return Error::make(Code::kUnsupported, cat(what, " is not supported by this version"));
-  };
-  if (options.copy_up) return no("option 'tmpcopyup'");
-  if (options.idmap || !mount.uid_mappings.empty() || !mount.gid_mappings.empty())
-    return no("an idmapped mount");
+Result<> refuse_senseless(const oci::Mount& mount, const Options& options) {
+  if (options.copy_up && mount.type != "tmpfs")
+    return Error::make(Code::kInvalid, "option 'tmpcopyup' is for a tmpfs");
+  const bool mapped = options.idmap || !mount.uid_mappings.empty() || !mount.gid_mappings.empty();
+  if (mapped && !options.bind)
+    return Error::make(Code::kInvalid, "only a bind mount can have id mappings");
   return {};
 }
 
@@ -92,21 +92,51 @@ Result<UniqueFd> copy_source(const oci::Mount& mount, const std::string& bundle,
       flags);
 }
 
-Result<Planned> plan_one(const oci::Mount& mount, const std::string& bundle, int opened) {
+// Before it is attached anywhere: the kernel takes no other (mount_setattr(2), Linux 5.12).
+Result<> map_ids(int tree, const oci::Mount& mount, const Options& options,
+                 const IdMapper& id_mapper) {
+  if (!options.idmap && mount.uid_mappings.empty()) return {};
+  const auto user_namespace = TRY(id_mapper(mount.uid_mappings, mount.gid_mappings));
+  mount_attr attributes{};
+  attributes.attr_set = MOUNT_ATTR_IDMAP;
+  attributes.userns_fd = static_cast<std::uint64_t>(user_namespace.get());
+  auto mapped = sys::mount_setattr(
+      tree, "", AT_EMPTY_PATH | (options.idmap_recursive ? AT_RECURSIVE : 0U), attributes);
+  if (!mapped.ok())
+    return std::move(mapped)
+        .error()
+        .context("id mappings")
+        .hint(
+            "the file system of the source has to allow idmapped mounts: ext4, xfs, btrfs, tmpfs "
+            "(Linux 6.3) and others do");
+  return {};
+}
+
+// The security modules label what is made there.
+void add_label(Planned& planned, const std::string& label) {
+  if (!label.empty() &&
+      (planned.type == "tmpfs" || planned.type == "devpts" || planned.type == "mqueue"))
+    planned.options.data.emplace_back("context", label);
+}
+
+Result<Planned> plan_one(const oci::Mount& mount, const std::string& bundle, int opened,
+                         const std::string& label, const IdMapper& id_mapper) {
   Planned planned;
   planned.options = TRY(parse_options(mount));
   TRY(check_destination(mount, planned.options));
-  TRY(refuse_unsupported(mount, planned.options));
+  TRY(refuse_senseless(mount, planned.options));
   planned.destination = mount.destination;
   planned.type = planned.options.bind ? "bind" : mount.type;
   planned.source = mount.source;
   if (!planned.options.bind) {
     if (mount.type.empty())
       return Error::make(Code::kInvalid, "it has neither a type nor 'bind' among its options");
+    add_label(planned, label);
     return planned;
   }
   planned.tree = TRY(copy_source(mount, bundle, opened, planned.options.recursive));
   planned.source_is_dir = S_ISDIR(TRY(sys::fstat(planned.tree.get(), mount.source)).st_mode);
+  TRY(map_ids(planned.tree.get(), mount, planned.options, id_mapper));
   return planned;
 }
 
@@ -235,6 +265,19 @@ Result<> mount_cgroups(int root, const Planned& planned, const CgroupView& view)
   return make_root_read_only(tmpfs.get());
 }
 
+Error explain_new(Error error, std::string_view type) {
+  if (error.sys_errno() != EPERM) return error;
+  if (type == "sysfs")
+    return std::move(error).hint(
+        "in a user namespace a sysfs needs a network namespace that belongs to it; with another "
+        "one, bind the host's /sys read-only");
+  if (type == "proc")
+    return std::move(error).hint(
+        "in a user namespace a procfs needs a pid namespace that belongs to it, and a /proc of the "
+        "host that nothing covers");
+  return error;
+}
+
 Result<> mount_filesystem(int root, const Planned& planned) {
   auto data = planned.options.data;
   const bool was_there = open_in_root(root, planned.destination, O_PATH | O_DIRECTORY).ok();
@@ -253,16 +296,25 @@ Result<> mount_filesystem(int root, const Planned& planned) {
     data.emplace_back("mode", mode);
   }
   const auto source = planned.source.empty() ? planned.type : planned.source;
-  const auto mount =
-      TRY(new_filesystem(planned.type, source, data, planned.options.attributes.set));
-  TRY(set_attributes(mount.get(), planned.options, false));
+  const auto read_only = static_cast<std::uint64_t>(MOUNT_ATTR_RDONLY);
+  const auto first = planned.options.attributes.set & ~(planned.options.copy_up ? read_only : 0);
+  auto made = new_filesystem(planned.type, source, data, first);
+  if (!made.ok()) return explain_new(std::move(made).error(), planned.type);
+  const auto mount = std::move(made).value();
+  if (planned.options.copy_up && was_there) {
+    const auto covered = TRY(sys::openat(target.get(), ".", O_RDONLY | O_DIRECTORY));
+    const auto fresh = TRY(sys::openat(mount.get(), ".", O_RDONLY | O_DIRECTORY));
+    TRY_CTX(copy_up(covered.get(), fresh.get()), "tmpcopyup");
+  }
+  TRY(set_attributes(mount.get(), planned.options, planned.options.copy_up));
   return attach(mount.get(), target.get());
 }
 
 }  // namespace
 
 Result<std::vector<Planned>> plan_mounts(const std::vector<oci::Mount>& mounts,
-                                         const std::string& bundle, const OpenedSources& opened) {
+                                         const std::string& bundle, const OpenedSources& opened,
+                                         const std::string& label, const IdMapper& id_mapper) {
   for (const auto& [destination, fd] : opened)
     if (std::count_if(mounts.begin(), mounts.end(),
                       [&](const auto& mount) { return mount.destination == destination; }) != 1)
@@ -273,7 +325,8 @@ Result<std::vector<Planned>> plan_mounts(const std::vector<oci::Mount>& mounts,
   for (const auto& mount : mounts) {
     const auto source = opened.find(mount.destination);
     const int fd = source == opened.end() ? -1 : source->second.get();
-    auto one = TRY_CTX(plan_one(mount, bundle, fd), cat("mount '", mount.destination, "'"));
+    auto one = TRY_CTX(plan_one(mount, bundle, fd, label, id_mapper),
+                       cat("mount '", mount.destination, "'"));
     if (fd >= 0 && !one.tree)
       return Error::make(Code::kInvalid, cat("mount '", mount.destination,
                                              "': it has an opened source and is no bind mount"));

@@ -28,8 +28,11 @@ Result<> isolate(unsigned long propagation) {
   return sys::set_propagation("/", kind | MS_REC);
 }
 
-Result<> attach_root(int root, const std::string& at) {
-  return sys::move_mount(root, "", AT_FDCWD, at, MOVE_MOUNT_F_EMPTY_PATH);
+Result<> attach_root(int root, int at) {
+  if (at >= 0)
+    return sys::move_mount(root, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+  // No path of the host is needed, and nothing is left on one (REL-21).
+  return sys::move_mount(root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH);
 }
 
 Result<> enter_root(int root) {

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,6 +26,10 @@ struct Planned {
   bool source_is_dir = true;  // of a bind: what has to be made at the destination
 };
 
+// Makes a user namespace with the maps of an idmapped mount; both empty: the container's own maps.
+using IdMapper = std::function<Result<UniqueFd>(const std::vector<oci::IdMapping>& uids,
+                                                const std::vector<oci::IdMapping>& gids)>;
+
 // Sources of binds that the caller has opened itself (O_PATH), by the mount's destination as the
 // spec writes it. They are bound as they are: `source` of the spec is not resolved again, it is for
 // people. The descriptors live in this object, which the caller keeps until plan_mounts returns.
@@ -32,10 +37,11 @@ using OpenedSources = std::map<std::string, UniqueFd>;
 
 // Opened by the creator, in its own mount namespace: a source that is missing is told before
 // anything is made. kInvalid when an opened source belongs to no mount of the list or to several:
-// what was meant to be bound by descriptor is never bound by name.
+// what was meant to be bound by descriptor is never bound by name. `label` is linux.mountLabel for
+// the file systems that are made, or empty.
 Result<std::vector<Planned>> plan_mounts(const std::vector<oci::Mount>& mounts,
-                                         const std::string& bundle,
-                                         const OpenedSources& opened = {});
+                                         const std::string& bundle, const OpenedSources& opened,
+                                         const std::string& label, const IdMapper& id_mapper);
 // The root itself: root.path cloned as a detached tree.
 Result<UniqueFd> clone_root(const std::string& path);
 
@@ -46,10 +52,9 @@ struct CgroupView {
 
 // The namespace's own copy of the host's tree: nothing that is mounted here may reach the host.
 Result<> isolate(unsigned long propagation);
-// Attaches the root mount on top of `at`, a directory of the host as this namespace sees it, so
-// that it can be pivoted to; the old tree stays below it. "/" needs no other directory and is the
-// rule.
-Result<> attach_root(int root, const std::string& at);
+// Attaches the root mount so that it can be pivoted to, on top of `at`, a directory of the host as
+// this namespace sees it, or of "/" when that is -1; the old tree stays below it.
+Result<> attach_root(int root, int at);
 Result<> do_mounts(int root, std::vector<Planned>& mounts, const CgroupView& cgroups);
 
 // /dev inside `root`, whatever the image put there (CVE-2026-41579): the default devices, those of
@@ -57,6 +62,18 @@ Result<> do_mounts(int root, std::vector<Planned>& mounts, const CgroupView& cgr
 // thing, else it is an error. The caller's umask must be 0: modes are given to mknod(2), so that no
 // path is named twice.
 Result<> make_devices(int root, const std::vector<oci::Device>& devices);
+
+// In a user namespace nobody may make a device: the host's own of the same path and number, opened
+// by the creator. kUnsupported when there is none, or when it is open to more than the spec says
+// (its mode is the host's).
+struct DeviceBind {
+  std::string path;
+  UniqueFd tree;
+};
+Result<std::vector<DeviceBind>> plan_device_binds(const std::vector<oci::Device>& devices);
+// make_devices() with these; FIFOs among `devices` are made.
+Result<> bind_devices(int root, const std::vector<oci::Device>& devices,
+                      std::vector<DeviceBind>& binds);
 
 // A new terminal of the container's own devpts, checked by its file system magic; its slave end
 // becomes /dev/console.

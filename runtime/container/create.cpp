@@ -124,7 +124,11 @@ Result<Created> launch_behind_gate(const oci::Spec& spec, CreateOptions& options
   launch.plan = std::move(planned.plan);
   launch.clone_flags = planned.clone_flags;
   launch.cgroup_fd = place.unified_fd();
-  launch.pid_namespace = std::move(planned.pid_namespace);
+  launch.visits = std::move(planned.visits);
+  launch.user_namespace = std::move(planned.user_namespace);
+  if (launch.plan.new_user_namespace)
+    launch.maps.uids = spec.linux_->uid_mappings, launch.maps.gids = spec.linux_->gid_mappings;
+  launch.maps.time_offsets = spec.linux_->time_offsets;
   launch.clone_parent = options.clone_parent;
   if (launch.plan.hooks && launch.plan.hooks->creator_is_asked) {
     launch.child_hooks = init::time_of(spec.hooks.create_container);

@@ -38,14 +38,44 @@ int own_namespaces(const oci::Spec& spec) {
       case oci::NamespaceType::kCgroup:
         flags |= CLONE_NEWCGROUP;
         break;
-      case oci::NamespaceType::kPid:
+      // With the others in one call: the kernel enters the user namespace first and asks for its
+      // capabilities in it or, for those that the host owns, for ours.
       case oci::NamespaceType::kUser:
+        flags |= CLONE_NEWUSER;
+        break;
       case oci::NamespaceType::kTime:
+        flags |= 0x80;  // CLONE_NEWTIME (Linux 5.6)
+        break;
+      case oci::NamespaceType::kPid:
         break;
     }
   }
   return flags;
 }
+
+// process.execCPUAffinity.initial: the CPUs of the creator while it makes the process, which
+// inherits them and is born in the container's cgroup.
+class InitialAffinity {
+ public:
+  static Result<InitialAffinity> take(const std::optional<oci::ExecCpuAffinity>& wanted) {
+    InitialAffinity affinity;
+    if (!wanted || wanted->initial.empty()) return affinity;
+    const auto cpus = TRY(cpu_set(wanted->initial, "process.execCPUAffinity.initial"));
+    cpu_set_t before;
+    if (::sched_getaffinity(0, sizeof before, &before) < 0) return Error::sys("sched_getaffinity");
+    if (::sched_setaffinity(0, sizeof cpus, &cpus) < 0)
+      return Error::sys("sched_setaffinity", "process.execCPUAffinity.initial");
+    affinity.before_ = before;
+    return affinity;
+  }
+  void give_back() {
+    if (before_) ::sched_setaffinity(0, sizeof *before_, &*before_);
+    before_.reset();
+  }
+
+ private:
+  std::optional<cpu_set_t> before_;
+};
 
 bool has_pid_namespace(const oci::Spec& spec) {
   for (const auto& ns : spec.linux_->namespaces)
@@ -60,10 +90,15 @@ Result<Launch> plan_exec(const Record& record, const oci::Spec& spec, const Uniq
   const auto root =
       sys::openat(AT_FDCWD, cat("/proc/", record.init.pid, "/root"), O_PATH | O_DIRECTORY);
   TRY(plan_process(options.process, root.ok() ? root.value().get() : -1, plan));
+  TRY(plan_properties(options.process, *spec.linux_, plan.properties));
+  if (const auto& affinity = options.process.exec_cpu_affinity;
+      affinity && !affinity->final.empty())
+    plan.properties.affinity = TRY(cpu_set(affinity->final, "process.execCPUAffinity.final"));
   TRY(plan_seccomp(spec, options.seccomp_cache, plan, deadline));
   init::Join namespaces;
   namespaces.fd = TRY(sys::dup(init.get()));
   namespaces.type = own_namespaces(spec);
+  plan.user_namespace = (namespaces.type & CLONE_NEWUSER) != 0;
   namespaces.name = "namespaces of init";
   plan.joins.push_back(std::move(namespaces));
   plan.id = record.id;
@@ -90,7 +125,8 @@ Error out_of_turn(init::Step step) {
 
 // After kReady. The payload's process and who it is: the child itself, or the one that the child
 // has made in the pid namespace.
-Result<ProcessIdentity> let_go(Launched& child, bool second, Deadline deadline) {
+Result<ProcessIdentity> let_go(Launched& child, bool second, const init::Properties& properties,
+                               Deadline deadline) {
   const init::Message go{.step = init::Step::kRecorded, .text = {}, .fd = {}};
   if (!second) {
     auto identity = TRY(identify(child.pid));
@@ -101,6 +137,7 @@ Result<ProcessIdentity> let_go(Launched& child, bool second, Deadline deadline) 
   auto entered = TRY(child.channel.receive(deadline));
   if (entered.step != init::Step::kEntered) return out_of_turn(entered.step);
   auto identity = TRY(identify(entered.pid));
+  if (properties.scheduler_ends_at_fork()) TRY(init::set_scheduling(properties, entered.pid));
   TRY(child.channel.send(go));
   TRY(sys::poll_one(child.pidfd.get(), POLLIN, deadline));
   TRY(sys::waitid_pidfd(child.pidfd.get(), WEXITED));
@@ -130,8 +167,11 @@ Result<Executed> exec(int record_dir, const oci::Spec& spec, ExecOptions options
   const auto leaf_path = cat(record.cgroup, "/", leaf_name);
   auto run = [&]() -> Result<Executed> {
     const bool second = static_cast<bool>(launch.plan.pid_namespace);
-    auto child = TRY(launch_child(launch, deadline));
-    auto identity = let_go(child, second, deadline);
+    auto affinity = TRY(InitialAffinity::take(options.process.exec_cpu_affinity));
+    auto launched = launch_child(launch, deadline);
+    affinity.give_back();
+    auto child = TRY(std::move(launched));
+    auto identity = let_go(child, second, launch.plan.properties, deadline);
     if (!identity.ok()) {
       abandon(child, deadline);
       return std::move(identity).error();

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,30 +15,51 @@
 #include "base/file.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "runtime/container/id_maps.h"
 #include "runtime/container/record.h"
 #include "runtime/init/child.h"
+#include "runtime/init/process.h"
 
 namespace wherry::container {
 namespace {
 
-// setns(2) into a PID namespace moves only children made later, so the creator goes there for the
-// clone and comes back.
-class PidNamespaceVisit {
+const char* own_name(int type) {
+  switch (type) {
+    case CLONE_NEWPID:
+      return "/proc/self/ns/pid";
+    case CLONE_NEWNET:
+      return "/proc/self/ns/net";
+    case CLONE_NEWIPC:
+      return "/proc/self/ns/ipc";
+    case CLONE_NEWUTS:
+      return "/proc/self/ns/uts";
+    default:
+      return "/proc/self/ns/cgroup";
+  }
+}
+
+// The creator has one thread, so it can go there for the clone and come back.
+class Visit {
  public:
-  static Result<PidNamespaceVisit> enter(const UniqueFd& there) {
-    PidNamespaceVisit visit;
-    if (!there) return visit;
-    visit.home_ = TRY(sys::openat(AT_FDCWD, "/proc/self/ns/pid", O_RDONLY));
-    TRY(sys::setns(there.get(), CLONE_NEWPID, "pid namespace"));
-    return visit;
+  Result<> enter(const std::vector<init::Join>& there) {
+    for (const auto& ns : there) {
+      auto home = TRY(sys::openat(AT_FDCWD, own_name(ns.type), O_RDONLY));
+      TRY(sys::setns(ns.fd.get(), ns.type, ns.name));
+      home_.push_back({std::move(home), ns.type, own_name(ns.type)});
+    }
+    return {};
   }
   Result<> leave() {
-    if (!home_) return {};
-    return sys::setns(home_.get(), CLONE_NEWPID, "own pid namespace");
+    Result<> first;
+    for (const auto& ns : home_)
+      if (auto left = sys::setns(ns.fd.get(), ns.type, ns.name); !left.ok() && first.ok())
+        first = std::move(left);
+    home_.clear();
+    return first;
   }
 
  private:
-  UniqueFd home_;
+  std::vector<init::Join> home_;
 };
 
 // ENOSPC of clone3 is a limit on namespaces or pid namespaces nested too deep; the error names
@@ -51,9 +74,9 @@ Error explain_clone(Error error, std::uint64_t flags) {
     std::uint64_t flag;
     const char* name;
   };
-  constexpr std::array kLimits = {Limit{CLONE_NEWNS, "mnt"}, Limit{CLONE_NEWPID, "pid"},
+  constexpr std::array kLimits = {Limit{CLONE_NEWNS, "mnt"},  Limit{CLONE_NEWPID, "pid"},
                                   Limit{CLONE_NEWNET, "net"}, Limit{CLONE_NEWIPC, "ipc"},
-                                  Limit{CLONE_NEWUTS, "uts"}};
+                                  Limit{CLONE_NEWUTS, "uts"}, Limit{CLONE_NEWUSER, "user"}};
   std::string text = "a limit is reached:";
   for (const auto& limit : kLimits) {
     if ((flags & limit.flag) == 0) continue;
@@ -67,13 +90,61 @@ Error explain_clone(Error error, std::uint64_t flags) {
       "most");
 }
 
+// By its pidfd, since the one who made it may stand in another PID namespace than we.
+Result<pid_t> pid_of(const UniqueFd& pidfd) {
+  const auto info = TRY(read_file_at(AT_FDCWD, cat("/proc/self/fdinfo/", pidfd.get()), 4096));
+  for (const auto line : split(info, '\n'))
+    if (line.starts_with("Pid:"))
+      if (const auto pid = parse_int<pid_t>(trim(line.substr(4))); pid && *pid > 0) return *pid;
+  return Error::make(Code::kProtocol, "the process in between made none");
+}
+
+// The process in between enters the user namespace, where it may make the others, and makes the
+// child there as its own sibling. The child comes back from here as from a clone.
+Result<Cloned> clone_inside(const UniqueFd& user_namespace, CloneArgs args) {
+  auto [ours, theirs] = TRY(sys::socketpair(SOCK_SEQPACKET));
+  const auto middle = TRY(clone_process({}));
+  if (middle.pid == 0) {
+    args.flags |= CLONE_PARENT;
+    auto inside = [&]() -> Result<Cloned> {
+      TRY(sys::prctl(PR_SET_DUMPABLE, 0));
+      TRY(sys::setns(user_namespace.get(), CLONE_NEWUSER, "user namespace"));
+      return clone_process(args);
+    };
+    auto child = inside();
+    if (child.ok() && child->pid == 0) return child;
+    const int fd = child.ok() ? child->pidfd.get() : -1;
+    auto told =
+        child.ok()
+            ? sys::sendmsg(theirs.get(), "child", {&fd, 1})
+            : sys::sendmsg(theirs.get(),
+                           init::encode(init::failure(init::Where::kNamespaces, child.error())));
+    ::_exit(told.ok() ? 0 : 1);
+  }
+  theirs.reset();
+  std::array<char, init::kMostText + 64> text{};
+  auto answer = TRY(sys::recvmsg(ours.get(), text));
+  TRY(sys::waitid_pidfd(middle.pidfd.get(), WEXITED));
+  if (answer.fds.empty()) {
+    if (answer.size == 0) return Error::make(Code::kProtocol, "the process in between died");
+    return init::to_error(TRY(init::decode({text.data(), answer.size})));
+  }
+  Cloned child;
+  child.pidfd = std::move(answer.fds.front());
+  child.pid = TRY(pid_of(child.pidfd));
+  return child;
+}
+
 Result<Cloned> clone_child(Launch& launch) {
-  auto visit = TRY(PidNamespaceVisit::enter(launch.pid_namespace));
+  Visit visit;
+  auto entered = visit.enter(launch.visits);
   CloneArgs args;
   args.flags =
       launch.clone_flags | (launch.clone_parent ? static_cast<std::uint64_t>(CLONE_PARENT) : 0);
   args.cgroup_fd = launch.cgroup_fd;
-  auto cloned = clone_process(args);
+  auto cloned = !entered.ok()           ? Result<Cloned>{std::move(entered).error()}
+                : launch.user_namespace ? clone_inside(launch.user_namespace, args)
+                                        : clone_process(args);
   if (cloned.ok() && cloned->pid == 0) return cloned;
   if (auto left = visit.leave(); !left.ok()) {
     if (cloned.ok()) sys::pidfd_send_signal(cloned->pidfd.get(), SIGKILL).ignore("it is to go");
@@ -81,6 +152,21 @@ Result<Cloned> clone_child(Launch& launch) {
   }
   if (!cloned.ok()) return explain_clone(std::move(cloned).error(), launch.clone_flags);
   return cloned;
+}
+
+Result<> write_maps(const Launch& launch, const Launched& child) {
+  TRY(write_id_maps(child.pid, launch.maps.uids, launch.maps.gids));
+  TRY(write_time_offsets(child.pid, launch.maps.time_offsets));
+  return child.channel.send({.step = init::Step::kMapped, .text = {}, .fd = {}});
+}
+
+// With a user namespace: from outside, with the capabilities that the child does not have.
+Result<> set_limits(const Launch& launch, const Launched& child) {
+  if (!launch.plan.user_namespace) return {};
+  const auto process = TRY(sys::openat(AT_FDCWD, cat("/proc/", child.pid), O_PATH | O_DIRECTORY));
+  auto set = init::set_limits(launch.plan, child.pid, process.get());
+  if (!set.ok()) return std::move(set).error().step(to_string(init::Where::kLimits));
+  return set;
 }
 
 // What the hooks take is not taken from the child's time.
@@ -95,18 +181,22 @@ Result<> run_hooks(const Launch& launch, const Launched& child, Deadline& deadli
 Result<> converse(const Launch& launch, Launched& child, Deadline deadline) {
   using init::Step;
   const auto& plan = launch.plan;
-  init::Sequence sequence{
-      {.terminal = plan.terminal, .hooks = plan.hooks && plan.hooks->creator_is_asked}};
+  init::Sequence sequence{{.maps = plan.new_user_namespace || plan.new_time_namespace,
+                           .terminal = plan.terminal,
+                           .hooks = plan.hooks && plan.hooks->creator_is_asked}};
   while (true) {
     auto message = TRY(child.channel.receive(deadline));
     TRY(sequence.accept(message.step));
     if (message.step == Step::kConsole) {
       child.console = std::move(message.fd);
+    } else if (message.step == Step::kNeedMaps) {
+      TRY(write_maps(launch, child));
+      TRY(sequence.accept(Step::kMapped));
     } else if (message.step == Step::kMounted) {
       TRY(run_hooks(launch, child, deadline));
       TRY(sequence.accept(Step::kHooksRun));
     } else {
-      return {};  // ready
+      return set_limits(launch, child);  // ready
     }
   }
 }

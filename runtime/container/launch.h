@@ -1,6 +1,9 @@
 // The creator's half of the conversation: clone, talk, take the terminal; or undo.
 #pragma once
 #include <functional>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/process.h"
@@ -11,11 +14,22 @@
 
 namespace wherry::container {
 
+// What the creator writes for the child's new namespaces.
+struct IdMaps {
+  std::vector<oci::IdMapping> uids, gids;
+  std::map<std::string, oci::TimeOffset> time_offsets;
+};
+
 struct Launch {
   init::Plan plan;
   std::uint64_t clone_flags = 0;
   int cgroup_fd = -1;
-  UniqueFd pid_namespace;
+  // Entered by the creator for the clone, so that the child is born in there: a PID namespace,
+  // which setns(2) gives to children only, and with a user namespace all that are joined, since
+  // from inside of it those of the host's could not be.
+  std::vector<init::Join> visits;
+  UniqueFd user_namespace;  // joined; by a process in between, since there is no way back from it
+  IdMaps maps;
   bool clone_parent = false;
   // Called when the child asks for the hooks that run before its root is entered.
   std::function<Result<>(pid_t child)> run_hooks;

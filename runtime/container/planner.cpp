@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "oci/config.h"
 #include "runtime/container/hooks.h"
+#include "runtime/container/id_maps.h"
 #include "runtime/container/identity.h"
 #include "runtime/container/seccomp.h"
 
@@ -55,13 +56,23 @@ Result<UniqueFd> open_namespace(const oci::Namespace& ns) {
 
 Result<> plan_namespaces(const oci::Linux& linux_, Planned& planned) {
   for (const auto& ns : linux_.namespaces) {
+    if (ns.type != NamespaceType::kUser) continue;
+    planned.plan.user_namespace = true;
+    planned.plan.new_user_namespace = ns.path.empty();
+  }
+  for (const auto& ns : linux_.namespaces) {
     const auto context = cat("linux.namespaces: ", oci::to_string(ns.type));
     if (!ns.path.empty()) {
       auto fd = TRY_CTX(open_namespace(ns), context);
-      if (ns.type == NamespaceType::kPid)
-        planned.pid_namespace = std::move(fd);
+      const bool visit = ns.type == NamespaceType::kPid ||
+                         (planned.plan.user_namespace && ns.type != NamespaceType::kTime);
+      if (ns.type == NamespaceType::kUser)
+        planned.user_namespace = std::move(fd);
       else
-        planned.plan.joins.push_back({std::move(fd), clone_flag(ns.type), ns.path});
+        (visit ? planned.visits : planned.plan.joins)
+            .push_back({std::move(fd), clone_flag(ns.type), ns.path});
+    } else if (ns.type == NamespaceType::kTime) {
+      planned.plan.new_time_namespace = true;
     } else if (ns.type == NamespaceType::kCgroup) {
       planned.plan.new_cgroup_namespace = true;
     } else {
@@ -108,8 +119,15 @@ Result<> plan_root(const PlanInputs& inputs, Planned& planned) {
   if (!spec.linux_->rootfs_propagation.empty())
     std::tie(root.propagation, root.propagation_recursive) = TRY_CTX(
         mount::parse_propagation(spec.linux_->rootfs_propagation), "linux.rootfsPropagation");
+  TRY(check_mount_label(spec.linux_->mount_label));
+  const auto id_mapper = [&](const auto& uids, const auto& gids) {
+    return mount_id_maps(spec, planned.user_namespace, uids, gids);
+  };
   root.mounts =
-      TRY(mount::plan_mounts(spec.mounts, inputs.options.bundle, inputs.options.bind_sources));
+      TRY(mount::plan_mounts(spec.mounts, inputs.options.bundle, inputs.options.bind_sources,
+                             spec.linux_->mount_label, id_mapper));
+  if (planned.plan.user_namespace)
+    root.device_binds = TRY(mount::plan_device_binds(spec.linux_->devices));
   if (inputs.hierarchies.driver == cgroups::Driver::kHybrid)
     root.cgroups = cgroup_view(inputs.hierarchies, inputs.controllers);
   root.devices = spec.linux_->devices;
@@ -223,6 +241,7 @@ Result<Planned> make_plan(const PlanInputs& inputs, Deadline deadline) {
   TRY(plan_namespaces(*spec.linux_, planned));
   TRY(plan_root(inputs, planned));
   TRY(plan_process(*spec.process, planned.plan.root->root.get(), planned.plan));
+  TRY(plan_properties(*spec.process, *spec.linux_, planned.plan.properties));
   TRY(plan_seccomp(spec, inputs.options.seccomp_cache, planned.plan, deadline));
   auto& plan = planned.plan;
   plan.hostname = spec.hostname;

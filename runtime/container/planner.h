@@ -20,9 +20,9 @@ Result<> refuse_unsupported(const oci::Spec& spec);
 
 struct Planned {
   init::Plan plan;
-  std::uint64_t clone_flags = 0;  // new namespaces
-  UniqueFd pid_namespace;         // to be entered by the creator for the clone: setns(2) moves only
-                                  // children there
+  std::uint64_t clone_flags = 0;   // new namespaces
+  std::vector<init::Join> visits;  // as in Launch
+  UniqueFd user_namespace;         // as in Launch
 };
 
 struct PlanInputs {
@@ -35,6 +35,11 @@ Result<Planned> make_plan(const PlanInputs& inputs, Deadline deadline);
 
 // The parts that an exec shares with a create. `rootfd` is where /etc/passwd is, or -1.
 Result<> plan_process(const oci::Process& process, int rootfd, init::Plan& plan);
+Result<> plan_properties(const oci::Process& process, const oci::Linux& linux_,
+                         init::Properties& out);
+// process.execCPUAffinity; `field` is for the error.
+Result<cpu_set_t> cpu_set(const std::string& list, std::string_view field);
+Result<> check_mount_label(const std::string& label);
 Result<> plan_seccomp(const oci::Spec& spec, const std::string& cache, init::Plan& plan,
                       Deadline deadline);
 Result<> plan_stdio(const std::array<int, 3>& stdio, init::Plan& plan,

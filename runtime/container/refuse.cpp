@@ -1,6 +1,7 @@
 // What this version cannot do, by field.
 #include <algorithm>
 
+#include "base/sys.h"
 #include "base/text.h"
 #include "oci/config.h"
 #include "runtime/container/planner.h"
@@ -10,26 +11,12 @@ namespace {
 
 using Refusals = std::vector<std::string>;
 
-void refuse_process(const oci::Process& process, Refusals& out) {
-  if (!process.apparmor_profile.empty()) out.emplace_back("process.apparmorProfile");
-  if (!process.selinux_label.empty()) out.emplace_back("process.selinuxLabel");
-  if (process.scheduler) out.emplace_back("process.scheduler");
-  if (process.io_priority) out.emplace_back("process.ioPriority");
-  if (process.exec_cpu_affinity) out.emplace_back("process.execCPUAffinity");
-}
-
 void refuse_linux(const oci::Linux& linux_, Refusals& out) {
-  for (const auto& ns : linux_.namespaces)
-    if (ns.type == oci::NamespaceType::kUser || ns.type == oci::NamespaceType::kTime)
-      out.push_back(cat("linux.namespaces: ", oci::to_string(ns.type)));
-  if (!linux_.uid_mappings.empty()) out.emplace_back("linux.uidMappings");
-  if (!linux_.gid_mappings.empty()) out.emplace_back("linux.gidMappings");
-  if (!linux_.time_offsets.empty()) out.emplace_back("linux.timeOffsets");
   if (!linux_.net_devices.empty()) out.emplace_back("linux.netDevices");
-  if (linux_.intel_rdt) out.emplace_back("linux.intelRdt");
-  if (!linux_.mount_label.empty()) out.emplace_back("linux.mountLabel");
-  if (linux_.personality) out.emplace_back("linux.personality");
-  if (linux_.memory_policy) out.emplace_back("linux.memoryPolicy");
+  if (linux_.intel_rdt)
+    out.emplace_back(sys::fstatat(AT_FDCWD, "/sys/fs/resctrl/schemata").ok()
+                         ? "linux.intelRdt"
+                         : "linux.intelRdt (no resctrl is mounted on /sys/fs/resctrl)");
 }
 
 bool has_namespace(const oci::Linux& linux_, oci::NamespaceType type) {
@@ -51,6 +38,31 @@ Result<> check_sysctl(const std::string& key, const oci::Linux& linux_) {
                          " namespace of the container's own"));
 }
 
+// Whoever makes a user namespace has to say who is who in it; whoever joins one cannot.
+Result<> check_user_namespace(const oci::Linux& linux_) {
+  const auto wrong = [](std::string text) { return Error::make(Code::kInvalid, std::move(text)); };
+  for (const auto& ns : linux_.namespaces) {
+    if (ns.type == oci::NamespaceType::kTime && !ns.path.empty() && !linux_.time_offsets.empty())
+      return wrong("linux.timeOffsets: a time namespace that is joined has its own already");
+    if (ns.type != oci::NamespaceType::kUser) continue;
+    for (const auto& [name, maps] : {std::pair{"linux.uidMappings", &linux_.uid_mappings},
+                                     std::pair{"linux.gidMappings", &linux_.gid_mappings}}) {
+      if (!ns.path.empty() && !maps->empty())
+        return wrong(cat(name, ": a user namespace that is joined has its own already"));
+      if (!ns.path.empty()) continue;
+      if (maps->empty()) return wrong(cat(name, ": a new user namespace needs them"));
+      if (std::none_of(maps->begin(), maps->end(),
+                       [](const auto& map) { return map.container_id == 0 && map.size > 0; }))
+        return wrong(cat(name, ": id 0 of the container is not mapped, which setting it up needs"));
+    }
+    for (const auto& other : linux_.namespaces)
+      if (other.type == oci::NamespaceType::kMount && !other.path.empty())
+        return Error::make(Code::kUnsupported,
+                           "linux.namespaces: a mount namespace by path with a user namespace");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<> refuse_unsupported(const oci::Spec& spec) {
@@ -61,11 +73,11 @@ Result<> refuse_unsupported(const oci::Spec& spec) {
   if (!spec.linux_)
     return Error::make(Code::kInvalid, "linux: a container cannot be made without it");
   Refusals refused;
-  refuse_process(*spec.process, refused);
   refuse_linux(*spec.linux_, refused);
   if (!refused.empty())
     return Error::make(Code::kUnsupported,
                        cat("not supported by this version: ", join(refused, ", ")));
+  TRY(check_user_namespace(*spec.linux_));
   // Without one every mount of ours would be the host's.
   if (!has_namespace(*spec.linux_, oci::NamespaceType::kMount))
     return Error::make(Code::kUnsupported, "linux.namespaces: a mount namespace is needed");

@@ -17,16 +17,40 @@ namespace wherry::init {
 namespace {
 
 constexpr auto kCreatorAnswers = Millis{60000};
+constexpr int kNewTime = 0x80;  // CLONE_NEWTIME (Linux 5.6); sched.h has it or not
 
-Result<> join(Plan& plan, int channel) {
+Result<> close_to_others(const Plan& plan, int channel) {
   // Before joining: after it a process in there may look at us (CVE-2016-9962).
   TRY(sys::prctl(PR_SET_DUMPABLE, 0));
   TRY(keep_only_planned(plan, channel));
+  return {};
+}
+
+Result<> join(Plan& plan) {
   for (auto& ns : plan.joins) {
     TRY(sys::setns(ns.fd.get(), ns.type, ns.name));
     ns.fd.reset();
   }
   return {};
+}
+
+// What a process cannot write for itself: the maps of its user namespace, and, since it is not
+// dumpable, nothing below its own /proc.
+Result<> get_maps(const Plan& plan, const Channel& channel) {
+  if (plan.new_time_namespace) TRY(sys::unshare(kNewTime, "time namespace"));
+  if (plan.new_user_namespace || plan.new_time_namespace) {
+    TRY(channel.send({.step = Step::kNeedMaps, .text = {}, .fd = {}}));
+    const auto answer = TRY(channel.receive(Deadline::in(kCreatorAnswers)));
+    if (answer.step != Step::kMapped)
+      return Error::make(Code::kProtocol,
+                         cat("message '", to_string(answer.step), "' out of its turn"));
+  }
+  if (plan.user_namespace) TRY(become_root_inside());
+  if (!plan.new_time_namespace) return {};
+  // unshare(2) is for children only; this enters it, which also fixes the offsets
+  // (time_namespaces(7)).
+  const auto own = TRY(sys::openat(AT_FDCWD, "/proc/self/ns/time_for_children", O_RDONLY));
+  return sys::setns(own.get(), kNewTime, "time namespace");
 }
 
 Result<> place(Plan& plan) {
@@ -67,7 +91,8 @@ Result<> build_root(Plan& plan, Where& where, const Channel& channel, UniqueFd& 
   where = Where::kMounts;
   TRY(mount::do_mounts(fd, root.mounts, root.cgroups));
   where = Where::kDevices;
-  TRY(mount::make_devices(fd, root.devices));
+  TRY(plan.user_namespace ? mount::bind_devices(fd, root.devices, root.device_binds)
+                          : mount::make_devices(fd, root.devices));
   if (plan.terminal) {
     where = Where::kConsole;
     auto console = TRY(mount::make_console(fd, plan.console_size, plan.uid));
@@ -91,14 +116,24 @@ Result<> build_root(Plan& plan, Where& where, const Channel& channel, UniqueFd& 
 // The table of contents: everything that can fail before the gate, in order.
 Result<> set_up(Plan& plan, const Channel& channel, Where& where) {
   where = Where::kJoin;
-  TRY(join(plan, channel.fd()));
+  TRY(close_to_others(plan, channel.fd()));
+  UniqueFd procfs;
+  if (!plan.root) procfs = TRY(open_procfs(plan));  // of an exec: before it is in there
+  TRY(join(plan));
+  UniqueFd attach_at;
+  // Before the ids of a user namespace are taken, to which the way there may be closed.
+  if (plan.root && !plan.root->attach_at.empty())
+    attach_at = TRY(sys::openat(AT_FDCWD, plan.root->attach_at, O_PATH | O_DIRECTORY));
+  where = Where::kMaps;
+  TRY(get_maps(plan, channel));
   where = Where::kSession;
   TRY(new_session());
   if (plan.root) {
     where = Where::kIsolate;
     TRY(mount::isolate(plan.root->propagation));
+    procfs = TRY(open_procfs(plan));
     where = Where::kRoot;
-    TRY(mount::attach_root(plan.root->root.get(), plan.root->attach_at));
+    TRY(mount::attach_root(plan.root->root.get(), attach_at.get()));
   }
   where = Where::kPlace;
   TRY(place(plan));
@@ -113,9 +148,10 @@ Result<> set_up(Plan& plan, const Channel& channel, Where& where) {
   TRY(set_names(plan));
   if (plan.new_network) TRY(bring_up_loopback());
   where = Where::kSysctl;
-  TRY(set_sysctls(plan));
+  TRY(set_sysctls(plan, procfs));
   where = Where::kLimits;
-  TRY(set_limits(plan));
+  TRY(set_own(plan, procfs));
+  procfs.reset();
   where = Where::kKeyring;
   TRY(new_keyring(plan));
   where = Where::kWorkingDirectory;

@@ -17,6 +17,7 @@
 #include "mount/root.h"
 #include "oci/spec.h"
 #include "oci/state.h"
+#include "runtime/init/properties.h"
 
 namespace wherry::init {
 
@@ -40,15 +41,16 @@ struct HookPlan {
 
 struct RootPlan {
   UniqueFd root;  // detached mount
-  // Where it is attached. With hooks that look at the root before it is entered: root.path of the
-  // spec, where these find it as they would with other runtimes.
-  std::string attach_at = "/";
+  // Where it is attached; empty: on top of everything. With hooks that look at the root before it
+  // is entered: root.path of the spec, where these find it as they would with other runtimes.
+  std::string attach_at;
   bool read_only = false;
   unsigned long propagation = 0;
   bool propagation_recursive = true;
   std::vector<mount::Planned> mounts;
   mount::CgroupView cgroups;
   std::vector<oci::Device> devices;
+  std::vector<mount::DeviceBind> device_binds;  // in a user namespace
   std::vector<std::string> masked_paths, readonly_paths;
 };
 
@@ -61,6 +63,12 @@ struct Plan {
   UniqueFd pid_namespace;
   // Whose child the second process is: the creator's, or that of the creator's reaper.
   bool child_of_creator = true;
+  // In a user namespace, of one's own or joined: the process becomes its root once the maps are
+  // there. What needs a capability of the host's (limits, scheduling, oom_score_adj) is then set by
+  // the creator, from outside.
+  bool user_namespace = false;
+  bool new_user_namespace = false;    // made by the clone: the creator writes its maps
+  bool new_time_namespace = false;    // made before anything else; the creator writes its offsets
   bool new_network = false;           // its loopback is to be brought up
   bool new_cgroup_namespace = false;  // made after placement
   // `tasks` files of the v1 hierarchies (hybrid): the child moves itself, which takes no lock
@@ -87,6 +95,7 @@ struct Plan {
   std::vector<sock_filter> seccomp;  // empty: no filter
   unsigned seccomp_flags = 0;
   std::optional<int> oom_score_adj;
+  Properties properties;
   bool terminal = false;
   oci::Box console_size;
   std::array<int, 3> stdio{0, 1, 2};  // the creator's numbers, inherited by clone

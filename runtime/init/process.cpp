@@ -106,6 +106,7 @@ Result<> keep_only_planned(const Plan& plan, int channel) {
   if (plan.root) {
     keep(plan.root->root.get());
     for (const auto& mount : plan.root->mounts) keep(mount.tree.get());
+    for (const auto& device : plan.root->device_binds) keep(device.tree.get());
   }
   return close_all_but(3 + plan.preserve_fds, std::move(kept));
 }
@@ -148,22 +149,50 @@ Result<> bring_up_loopback() {
   return {};
 }
 
-Result<> set_sysctls(const Plan& plan) {
-  if (plan.sysctls.empty()) return {};
-  const auto proc = TRY(private_procfs());
-  for (const auto& [path, value] : plan.sysctls) TRY(write_sysctl(proc.get(), path, value));
+Result<UniqueFd> open_procfs(const Plan& plan) {
+  const bool limits = plan.oom_score_adj && !plan.user_namespace;
+  if (plan.sysctls.empty() && plan.properties.labels.empty() && !limits) return UniqueFd{};
+  return private_procfs();
+}
+
+Result<> set_sysctls(const Plan& plan, const UniqueFd& procfs) {
+  for (const auto& [path, value] : plan.sysctls) TRY(write_sysctl(procfs.get(), path, value));
   return {};
 }
 
-Result<> set_limits(const Plan& plan) {
+Result<> set_limits(const Plan& plan, pid_t pid, int process) {
   for (const auto& [resource, limit] : plan.rlimits)
-    if (::prlimit(0, static_cast<__rlimit_resource>(resource), &limit, nullptr) < 0)
+    if (::prlimit(pid, static_cast<__rlimit_resource>(resource), &limit, nullptr) < 0)
       return Error::sys("prlimit",
                         cat("resource ", resource, " = ", limit.rlim_cur, ":", limit.rlim_max))
           .hint("raising a hard limit needs CAP_SYS_RESOURCE");
+  if (!plan.pid_namespace || !plan.properties.scheduler_ends_at_fork())
+    TRY(set_scheduling(plan.properties, pid));
   if (!plan.oom_score_adj) return {};
-  const auto proc = TRY(private_procfs());
-  return write_kernel_file(proc.get(), cat(::getpid(), "/oom_score_adj"), cat(*plan.oom_score_adj));
+  auto set = write_kernel_file(process, "oom_score_adj", cat(*plan.oom_score_adj));
+  if (!set.ok() && (set.error().sys_errno() == EACCES || set.error().sys_errno() == EPERM))
+    return std::move(set).error().hint("lowering it below our own needs CAP_SYS_RESOURCE");
+  return set;
+}
+
+Result<> set_own(const Plan& plan, const UniqueFd& procfs) {
+  UniqueFd process;
+  // "self" by its number: no link is followed in there. It is the number in the namespace that the
+  // procfs was made in.
+  if (procfs)
+    process = TRY(sys::openat2(procfs.get(), TRY(sys::readlinkat(procfs.get(), "self")),
+                               O_PATH | O_DIRECTORY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS));
+  if (!plan.user_namespace) TRY(set_limits(plan, 0, process.get()));
+  TRY(set_own_properties(plan.properties));
+  return set_labels(plan.properties, process.get());
+}
+
+Result<> become_root_inside() {
+  if (::syscall(SYS_setgroups, 0, nullptr) < 0) return Error::sys("setgroups");
+  if (::syscall(SYS_setresgid, 0, 0, 0) < 0) return Error::sys("setresgid", "0");
+  if (::syscall(SYS_setresuid, 0, 0, 0) < 0) return Error::sys("setresuid", "0");
+  // The change of ids has made the process dumpable again (CVE-2016-9962).
+  return sys::prctl(PR_SET_DUMPABLE, 0);
 }
 
 Result<> new_keyring(const Plan& plan) {

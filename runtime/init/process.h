@@ -14,9 +14,17 @@ Result<> make_dirs(int root, const std::string& path);
 Result<> new_session();                // setsid, signal mask and dispositions as at boot
 Result<> set_names(const Plan& plan);  // hostname and domainname
 Result<> bring_up_loopback();          // in a new network namespace
-Result<> set_sysctls(
-    const Plan& plan);  // through a procfs of our own that nothing is mounted on (CVE-2025-52881)
-Result<> set_limits(const Plan& plan);  // rlimits and oom_score_adj
+// A procfs that nothing is mounted on (CVE-2025-52881), when the plan writes to one: opened before
+// the container's mounts, since in a user namespace the masks over /proc forbid another one.
+Result<UniqueFd> open_procfs(const Plan& plan);
+Result<> set_sysctls(const Plan& plan, const UniqueFd& procfs);
+// rlimits, scheduling and oom_score_adj of `pid` (0: the caller's), whose directory in a procfs
+// `process` is; -1 without an oom_score_adj.
+Result<> set_limits(const Plan& plan, pid_t pid, int process);
+// What a process has to set for itself. `procfs` as from open_procfs().
+Result<> set_own(const Plan& plan, const UniqueFd& procfs);
+// Ids 0 of the user namespace that was entered, whose maps are there.
+Result<> become_root_inside();
 Result<> new_keyring(const Plan& plan);
 // Resolved without magic links, and checked to be inside the root afterwards (CVE-2024-21626).
 Result<> enter_working_directory(const std::string& cwd);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -100,13 +101,19 @@ Message failure(Where where, const Error& error) {
   failed.where = where;
   failed.err = error.sys_errno();
   failed.code = static_cast<std::uint8_t>(error.code());
+  // The hint behind a NUL, which no message has.
   failed.text = error.message();
+  if (!error.hint().empty()) failed.text += '\0' + error.hint();
   return failed;
 }
 
 Error to_error(const Message& failed) {
-  return Error::rebuilt(static_cast<Code>(failed.code), failed.err, failed.text)
-      .step(to_string(failed.where));
+  const auto end = std::min(failed.text.find('\0'), failed.text.size());
+  auto error =
+      Error::rebuilt(static_cast<Code>(failed.code), failed.err, failed.text.substr(0, end))
+          .step(to_string(failed.where));
+  if (end < failed.text.size()) return std::move(error).hint(failed.text.substr(end + 1));
+  return error;
 }
 
 Result<std::pair<Channel, Channel>> Channel::make() {

@@ -218,6 +218,73 @@ def descriptors_preserved(config, around):
     around.preserve_fds = 2
 
 
+@case
+def personality_32(config, around):
+    config["linux"]["personality"] = {"domain": "LINUX32"}
+    set_args(config, "read:/proc/self/personality")
+
+
+# --- hooks and user namespaces ------------------------------------------------------------------------------------
+
+
+def owned_by(around, uid, gid):
+    """The root belongs to ids of a user namespace, and the way to it is open for them."""
+    os.chmod(around.work, 0o711)
+    for path, names, files in os.walk(os.path.join(around.bundle, "rootfs")):
+        for name in [".", *names, *files]:
+            stat = os.lstat(os.path.join(path, name))
+            if stat.st_uid < uid:
+                os.chown(os.path.join(path, name), stat.st_uid + uid, stat.st_gid + gid, follow_symlinks=False)
+                if not os.path.islink(os.path.join(path, name)):
+                    os.chmod(os.path.join(path, name), stat.st_mode & 0o7777)
+
+
+def new_user_namespace(config, around):
+    owned_by(around, 100000, 200000)
+    config["linux"]["namespaces"].append({"type": "user"})
+    config["linux"]["uidMappings"] = [{"containerID": 0, "hostID": 100000, "size": 65536}]
+    config["linux"]["gidMappings"] = [{"containerID": 0, "hostID": 200000, "size": 65536}]
+
+
+@case
+def user_namespace(config, around):
+    new_user_namespace(config, around)
+    set_args(config, "read:/proc/self/gid_map", "read:/proc/self/setgroups", "read:/proc/keys", "create:/dev/x",
+             "write:/proc/sysrq-trigger", "write:/proc/sys/kernel/hostname")
+
+
+@case
+def user_namespace_user(config, around):
+    new_user_namespace(config, around)
+    config["process"]["user"] = {"uid": 1000, "gid": 1000, "additionalGids": [5, 20]}
+    config["process"]["cwd"] = "/home/user"
+
+
+@case
+def user_namespace_few_ids(config, around):
+    new_user_namespace(config, around)
+    config["linux"]["uidMappings"] = [{"containerID": 0, "hostID": 100000, "size": 1},
+                                      {"containerID": 1000, "hostID": 101000, "size": 10}]
+    set_args(config, "read:/proc/self/uid_map")
+
+
+@case
+def time_namespace(config, around):
+    config["linux"]["namespaces"].append({"type": "time"})
+    config["linux"]["timeOffsets"] = {"monotonic": {"secs": 100}, "boottime": {"secs": 86400, "nanosecs": 5}}
+    set_args(config, "read:/proc/self/timens_offsets")
+
+
+@case
+def hooks_all(config, around):
+    def hook(name):
+        return [{"path": "/bin/sh", "args": ["sh", "-c", f"cat >/dev/null; echo {name} >>{around.bundle}/rootfs/data/h"],
+                 "env": ["PATH=/usr/bin:/bin"], "timeout": 10}]
+    config["hooks"] = {name: hook(name) for name in ("prestart", "createRuntime", "createContainer", "poststart")}
+    config["hooks"]["startContainer"] = [{"path": "/bin/facts", "args": ["facts", "exit:0"]}]
+    set_args(config, "read:/data/h")
+
+
 # --- seccomp ------------------------------------------------------------------------------------------------------
 
 
@@ -339,6 +406,19 @@ def tmpfs_options(config, around):
     add_mount(config, "/run", "tmpfs", "tmpfs", "noexec", "mode=0750", "nr_inodes=50", "uid=1000", "gid=1000")
     add_mount(config, "/ro", "tmpfs", "tmpfs", "ro", "relatime")
     set_args(config, "create:/tmp/x", "create:/ro/x")
+
+
+@case
+def tmpfs_copied_up(config, around):
+    add_mount(config, "/data", "tmpfs", "tmpfs", "tmpcopyup", "nosuid")
+    set_args(config, "read:/data/file", "read:/data/inner/file", "create:/data/x")
+
+
+@case
+def recursive_flags(config, around):
+    add_mount(config, "/mnt/a", "bind", around.host("tree"), "rbind", "rro", "rnosuid")
+    add_mount(config, "/mnt/b", "bind", around.host("tree"), "rbind", "rnodev", "rnoexec")
+    set_args(config, "create:/mnt/a/x", "create:/mnt/a/sub/x", "create:/mnt/b/sub/x")
 
 
 @case

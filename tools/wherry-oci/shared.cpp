@@ -90,7 +90,7 @@ Result<oci::Spec> load_spec(const std::string& bundle) {
   const auto text =
       TRY_CTX(read_file_at(dir.get(), "config.json", kLargestConfig), cat("bundle '", bundle, "'"));
   auto document = TRY(oci::parse_config(text));
-  for (const auto& note : document.notes) LOG(kDebug, "config.json: ", note);
+  for (const auto& note : document.notes) LOG(kWarning, note);
   return std::move(document.spec);
 }
 

@@ -47,6 +47,14 @@ TEST(Message, ComesBackAsItWas) {
   EXPECT_EQ(error.step(), "mounts");
 }
 
+TEST(Message, TheHintComesWithIt) {
+  const auto error = Error::make(Code::kDenied, "no").hint("ask for it");
+  const auto back = decode(encode(failure(Where::kLimits, error)));
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(to_error(back.value()).message(), "no");
+  EXPECT_EQ(to_error(back.value()).hint(), "ask for it");
+}
+
 TEST(Message, RubbishIsRefused) {
   Message message;
   message.step = Step::kReady;
