@@ -55,8 +55,12 @@ Result<> copy_link(int parent, const std::string& name, int to, const std::strin
 
 }  // namespace
 
-Result<> copy_up(int from, int to) {
-  const auto top = TRY(sys::fstat(from));
+Result<> copy_up(int from, int to, Given given) {
+  auto top = TRY(sys::fstat(from));
+  const auto own = TRY(sys::fstat(to));
+  if (given.uid) top.st_uid = own.st_uid;
+  if (given.gid) top.st_gid = own.st_gid;
+  if (given.mode) top.st_mode = own.st_mode;
   struct Directory {
     std::string path;
     struct stat st;

@@ -285,9 +285,11 @@ Result<> mount_filesystem(int root, const Planned& planned) {
       TRY(is_kernel_tree(planned.type) ? real_directory(root, planned.destination)
                                        : make_dirs_in_root(root, planned.destination, 0755));
   TRY(check_target(root, target.get(), planned));
-  const bool has_mode =
-      std::any_of(data.begin(), data.end(), [](const auto& d) { return d.first == "mode"; });
-  if (planned.type == "tmpfs" && was_there && !has_mode) {
+  const auto has = [&](std::string_view key) {
+    return std::any_of(data.begin(), data.end(), [&](const auto& d) { return d.first == key; });
+  };
+  const Given given{has("uid"), has("gid"), has("mode")};
+  if (planned.type == "tmpfs" && was_there && !given.mode && !planned.options.copy_up) {
     // The directory that is covered keeps its mode: /tmp stays 1777.
     const auto st = TRY(sys::fstat(target.get(), planned.destination));
     constexpr std::array kOctal = {'0', '1', '2', '3', '4', '5', '6', '7'};
@@ -304,7 +306,7 @@ Result<> mount_filesystem(int root, const Planned& planned) {
   if (planned.options.copy_up && was_there) {
     const auto covered = TRY(sys::openat(target.get(), ".", O_RDONLY | O_DIRECTORY));
     const auto fresh = TRY(sys::openat(mount.get(), ".", O_RDONLY | O_DIRECTORY));
-    TRY_CTX(copy_up(covered.get(), fresh.get()), "tmpcopyup");
+    TRY_CTX(copy_up(covered.get(), fresh.get(), given), "tmpcopyup");
   }
   TRY(set_attributes(mount.get(), planned.options, planned.options.copy_up));
   return attach(mount.get(), target.get());

@@ -14,12 +14,7 @@
 namespace wherry::container {
 namespace {
 
-Result<> write_of(pid_t pid, const std::string& file, const std::string& text) {
-  const auto process = TRY(sys::openat(AT_FDCWD, cat("/proc/", pid), O_PATH | O_DIRECTORY));
-  return write_kernel_file(process.get(), file, text);
-}
-
-Result<> write_map(pid_t pid, const char* file, const char* field,
+Result<> write_map(int process, const char* file, const char* field,
                    const std::vector<oci::IdMapping>& maps) {
   constexpr std::size_t kMostLines = 340;  // user_namespaces(7), Linux 4.15
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -29,7 +24,7 @@ Result<> write_map(pid_t pid, const char* file, const char* field,
     return Error::make(Code::kUnsupported, cat(field, ": ", maps.size(), " lines of ", text.size(),
                                                " bytes; the kernel takes at most ", kMostLines,
                                                " that fit into one page"));
-  TRY_CTX(write_of(pid, file, text), field);
+  TRY_CTX(write_kernel_file(process, file, text), field);
   return {};
 }
 
@@ -48,8 +43,9 @@ Result<UniqueFd> new_user_namespace(const std::vector<oci::IdMapping>& uids,
     ::_exit(0);
   }
   auto open = [&]() -> Result<UniqueFd> {
-    TRY(write_id_maps(child.pid, uids, gids));
-    return sys::openat(AT_FDCWD, cat("/proc/", child.pid, "/ns/user"), O_RDONLY);
+    const auto process = TRY(open_process(child.pid, child.pidfd));
+    TRY(write_id_maps(process.get(), uids, gids));
+    return sys::openat(process.get(), "ns/user", O_RDONLY);
   };
   auto opened = open();
   theirs.reset();
@@ -59,19 +55,38 @@ Result<UniqueFd> new_user_namespace(const std::vector<oci::IdMapping>& uids,
 
 }  // namespace
 
-Result<> write_id_maps(pid_t pid, const std::vector<oci::IdMapping>& uids,
+Result<UniqueFd> open_process(pid_t pid, const UniqueFd& pidfd) {
+  auto process = TRY(sys::openat(AT_FDCWD, cat("/proc/", pid), O_PATH | O_DIRECTORY));
+  // As long as it lives its number is nobody else's.
+  TRY(sys::pidfd_send_signal(pidfd.get(), 0));
+  return process;
+}
+
+Result<> write_id_maps(int process, const std::vector<oci::IdMapping>& uids,
                        const std::vector<oci::IdMapping>& gids) {
-  if (!uids.empty()) TRY(write_map(pid, "uid_map", "linux.uidMappings", uids));
-  if (!gids.empty()) TRY(write_map(pid, "gid_map", "linux.gidMappings", gids));
+  if (!uids.empty()) TRY(write_map(process, "uid_map", "linux.uidMappings", uids));
+  if (!gids.empty()) TRY(write_map(process, "gid_map", "linux.gidMappings", gids));
   return {};
 }
 
-Result<> write_time_offsets(pid_t pid, const std::map<std::string, oci::TimeOffset>& offsets) {
+Result<std::optional<uid_t>> outside_uid(int process, uid_t uid) {
+  const auto text = TRY(read_file_at(process, "uid_map", 65536));
+  for (const auto line : split(text, '\n')) {
+    std::vector<std::uint64_t> numbers;
+    for (const auto word : split(line, ' '))
+      if (const auto number = parse_int<std::uint64_t>(word)) numbers.push_back(*number);
+    if (numbers.size() == 3 && uid >= numbers[0] && uid - numbers[0] < numbers[2])
+      return std::optional{static_cast<uid_t>(numbers[1] + (uid - numbers[0]))};
+  }
+  return std::optional<uid_t>{};
+}
+
+Result<> write_time_offsets(int process, const std::map<std::string, oci::TimeOffset>& offsets) {
   if (offsets.empty()) return {};
   std::string text;
   for (const auto& [clock, offset] : offsets)
     text += cat(clock, " ", offset.secs, " ", offset.nanosecs, "\n");
-  TRY_CTX(write_of(pid, "timens_offsets", text), "linux.timeOffsets");
+  TRY_CTX(write_kernel_file(process, "timens_offsets", text), "linux.timeOffsets");
   return {};
 }
 

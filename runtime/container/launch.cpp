@@ -155,18 +155,23 @@ Result<Cloned> clone_child(Launch& launch) {
 }
 
 Result<> write_maps(const Launch& launch, const Launched& child) {
-  TRY(write_id_maps(child.pid, launch.maps.uids, launch.maps.gids));
-  TRY(write_time_offsets(child.pid, launch.maps.time_offsets));
+  const auto process = TRY(open_process(child.pid, child.pidfd));
+  TRY(write_id_maps(process.get(), launch.maps.uids, launch.maps.gids));
+  TRY(write_time_offsets(process.get(), launch.maps.time_offsets));
   return child.channel.send({.step = init::Step::kMapped, .text = {}, .fd = {}});
 }
 
 // With a user namespace: from outside, with the capabilities that the child does not have.
-Result<> set_limits(const Launch& launch, const Launched& child) {
-  if (!launch.plan.user_namespace) return {};
-  const auto process = TRY(sys::openat(AT_FDCWD, cat("/proc/", child.pid), O_PATH | O_DIRECTORY));
-  auto set = init::set_limits(launch.plan, child.pid, process.get());
-  if (!set.ok()) return std::move(set).error().step(to_string(init::Where::kLimits));
-  return set;
+Result<> set_from_outside(const Launch& launch, const Launched& child) {
+  const auto& plan = launch.plan;
+  if (!plan.user_namespace) return {};
+  const auto process = TRY(open_process(child.pid, child.pidfd));
+  if (auto set = init::set_limits(plan, child.pid, process.get()); !set.ok())
+    return std::move(set).error().step(to_string(init::Where::kLimits));
+  if (plan.terminal) return {};
+  if (const auto uid = TRY(outside_uid(process.get(), plan.uid)))
+    init::give_pipes(plan.stdio, *uid);
+  return {};
 }
 
 // What the hooks take is not taken from the child's time.
@@ -196,7 +201,7 @@ Result<> converse(const Launch& launch, Launched& child, Deadline deadline) {
       TRY(run_hooks(launch, child, deadline));
       TRY(sequence.accept(Step::kHooksRun));
     } else {
-      return set_limits(launch, child);  // ready
+      return set_from_outside(launch, child);  // ready
     }
   }
 }

@@ -75,6 +75,8 @@ Result<> plan_namespaces(const oci::Linux& linux_, Planned& planned) {
       planned.plan.new_time_namespace = true;
     } else if (ns.type == NamespaceType::kCgroup) {
       planned.plan.new_cgroup_namespace = true;
+    } else if (ns.type == NamespaceType::kIpc && planned.plan.user_namespace) {
+      planned.plan.new_ipc_namespace = true;
     } else {
       planned.clone_flags |= static_cast<std::uint64_t>(clone_flag(ns.type));
     }

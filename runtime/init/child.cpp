@@ -27,6 +27,9 @@ Result<> close_to_others(const Plan& plan, int channel) {
 }
 
 Result<> join(Plan& plan) {
+  // For the second process of an exec alone, and by the host's rights: the pid namespace need not
+  // belong to the user namespace that is entered next.
+  if (plan.pid_namespace) TRY(sys::setns(plan.pid_namespace.get(), CLONE_NEWPID, "pid namespace"));
   for (auto& ns : plan.joins) {
     TRY(sys::setns(ns.fd.get(), ns.type, ns.name));
     ns.fd.reset();
@@ -46,6 +49,7 @@ Result<> get_maps(const Plan& plan, const Channel& channel) {
                          cat("message '", to_string(answer.step), "' out of its turn"));
   }
   if (plan.user_namespace) TRY(become_root_inside());
+  if (plan.new_ipc_namespace) TRY(sys::unshare(CLONE_NEWIPC, "ipc namespace"));
   if (!plan.new_time_namespace) return {};
   // unshare(2) is for children only; this enters it, which also fixes the offsets
   // (time_namespaces(7)).

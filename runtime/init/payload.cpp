@@ -177,8 +177,6 @@ void run_at_once(Plan& plan, const std::string& program, const Channel& channel)
 void run_in_pid_namespace(Plan& plan, const std::string& program, const Channel& channel) {
   ::umask(plan.umask);
   const Arguments with{plan};
-  if (auto in = sys::setns(plan.pid_namespace.get(), CLONE_NEWPID, "pid namespace"); !in.ok())
-    end(channel, Where::kPidNamespace, in.error());
   plan.pid_namespace.reset();
   Where where = Where::kCredentials;
   if (auto done = give_up_privileges(plan, where); !done.ok()) end(channel, where, done.error());

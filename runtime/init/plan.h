@@ -57,9 +57,9 @@ struct RootPlan {
 struct Plan {
   // Surroundings. A container has `root`; an exec has `joins` and `pid_namespace` only.
   std::vector<Join> joins;
-  // Entered last: who is born in there can be seen, traced and signalled by the container, so it is
-  // a second process that has nothing left to do but execve (CVE-2016-9962). The first one stays
-  // out of sight, does all the rest and ends.
+  // Of an exec, and entered by its second process alone: who is born in there can be
+  // seen, traced and signalled by the container, so it has nothing left to do but execve
+  // (CVE-2016-9962). The first one stays out of sight, does all the rest and ends.
   UniqueFd pid_namespace;
   // Whose child the second process is: the creator's, or that of the creator's reaper.
   bool child_of_creator = true;
@@ -67,8 +67,11 @@ struct Plan {
   // there. What needs a capability of the host's (limits, scheduling, oom_score_adj) is then set by
   // the creator, from outside.
   bool user_namespace = false;
-  bool new_user_namespace = false;    // made by the clone: the creator writes its maps
-  bool new_time_namespace = false;    // made before anything else; the creator writes its offsets
+  bool new_user_namespace = false;  // made by the clone: the creator writes its maps
+  bool new_time_namespace = false;  // made before anything else; the creator writes its offsets
+  // With a user namespace only, made as its root: the mqueue file system belongs to whoever makes
+  // it.
+  bool new_ipc_namespace = false;
   bool new_network = false;           // its loopback is to be brought up
   bool new_cgroup_namespace = false;  // made after placement
   // `tasks` files of the v1 hierarchies (hybrid): the child moves itself, which takes no lock

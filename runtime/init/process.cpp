@@ -48,17 +48,6 @@ Result<> write_sysctl(int proc, const std::string& path, const std::string& valu
   return {};
 }
 
-// A pipe or terminal of the caller's belongs to the payload's user from now on, so that /dev/stdout
-// can be opened again. Files and devices are shared with others and stay as they are (runc #3707).
-void give_stdio(const Plan& plan) {
-  for (int fd = 0; fd < 3; ++fd) {
-    const auto st = sys::fstat(fd);
-    if (st.ok() && S_ISFIFO(st.value().st_mode) && st.value().st_uid != plan.uid)
-      sys::fchown(fd, plan.uid, static_cast<gid_t>(-1))
-          .ignore("a pipe of another user namespace stays his");
-  }
-}
-
 Result<UniqueFd> above(int fd, int least) {
   const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, least);
   if (copy < 0) return Error::sys("fcntl(F_DUPFD_CLOEXEC)", cat("fd ", fd));
@@ -74,7 +63,7 @@ Result<> set_stdio(const Plan& plan, const UniqueFd& terminal, int least) {
   // Of an exec into a pid namespace it is the second process that leads the session.
   if (terminal && !plan.pid_namespace && ::ioctl(0, TIOCSCTTY, 0) < 0)
     return Error::sys("ioctl(TIOCSCTTY)");
-  if (!terminal) give_stdio(plan);
+  if (!terminal && !plan.user_namespace) give_pipes({0, 1, 2}, plan.uid);
   return {};
 }
 
@@ -109,6 +98,15 @@ Result<> keep_only_planned(const Plan& plan, int channel) {
     for (const auto& device : plan.root->device_binds) keep(device.tree.get());
   }
   return close_all_but(3 + plan.preserve_fds, std::move(kept));
+}
+
+void give_pipes(const std::array<int, 3>& stdio, uid_t uid) {
+  for (const int fd : stdio) {
+    const auto st = sys::fstat(fd);
+    if (st.ok() && S_ISFIFO(st.value().st_mode) && st.value().st_uid != uid)
+      sys::fchown(fd, uid, static_cast<gid_t>(-1))
+          .ignore("a pipe of another user namespace stays his");
+  }
 }
 
 Result<> make_dirs(int root, const std::string& path) {

@@ -10,6 +10,10 @@ namespace wherry::init {
 // Before anything is joined: of the creator's descriptors only those that the plan names stay open
 // (SEC-02).
 Result<> keep_only_planned(const Plan& plan, int channel);
+// Pipes of the caller's belong to the payload's user from now on, so that /dev/stdout can be opened
+// again. Files and devices are shared with others and stay as they are (runc #3707). With a user
+// namespace it is the creator's to do, in ids of the host.
+void give_pipes(const std::array<int, 3>& stdio, uid_t uid);
 Result<> make_dirs(int root, const std::string& path);
 Result<> new_session();                // setsid, signal mask and dispositions as at boot
 Result<> set_names(const Plan& plan);  // hostname and domainname

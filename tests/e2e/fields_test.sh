@@ -60,6 +60,7 @@ chmod 1770 "$b/rootfs/vol/d"; touch -d @1000 "$b/rootfs/vol/d/e/f" "$b/rootfs/vo
 expect CopyUp_Content ". 755 7:8 directory 2000|d 1770 0:0 directory 1000|d/e 755 0:0 directory 1000|d/e/f 644 5:6 regular file 1000|l|p 600|/marker|text|1" \
   "$(oci run -b "$b" copy 2>&1 </dev/null | sed -E 's/^l 777.*/l/; s/^p 600.*/p 600/' | paste -sd'|')"
 expect CopyUp_OriginalUntouched "" "$(ls "$b/rootfs/vol/d/new" 2>/dev/null)"
+expect CopyUp_OptionsWin "750 9 10" "$(shell copyopt 'stat -c "%a %u %g" /vol' '.mounts += [{"destination":"/vol","type":"tmpfs","source":"tmpfs","options":["tmpcopyup","mode=0750","uid=9","gid=10"]}]')"
 match CopyUp_ReadOnly "Read-only file system" "$(shell copyro 'touch /vol/x' '.mounts += [{"destination":"/vol","type":"tmpfs","source":"tmpfs","options":["tmpcopyup","ro"]}]')"
 match CopyUp_OnlyTmpfs "option 'tmpcopyup' is for a tmpfs" "$(shell copyb true ".mounts += [{\"destination\":\"/vol\",\"type\":\"bind\",\"source\":\"$work\",\"options\":[\"bind\",\"tmpcopyup\"]}]")"
 # The recursive words: each on the mount and on what is mounted below
@@ -74,7 +75,6 @@ expect Recursive_rrw_rexec "rw rw" "$(shell rec 'grep -E " /vol(/sub)? " /proc/s
 umount "$work/tree/sub"
 
 for id in $(oci list -q); do oci delete -f "$id"; done
-find /sys/fs/cgroup -depth -type d \( -path '*/wherry-e2e' -o -path '*/wherry-e2e/*' \) -exec rmdir {} + 2>/dev/null
-for ((i = 0; i < 50; i++)); do after=$(snapshot); [[ $after == "$before" ]] && break; read -rt 0.1 <> <(:); done
-expect NothingLeft "$before" "$after"
+find /sys/fs/cgroup -depth -type d -path "*/$group*" -exec rmdir {} + 2>/dev/null
+nothing_left NothingLeft "$before"
 exit $failed

@@ -104,6 +104,6 @@ oci run -b "$b" loud >/dev/null 2>&1 </dev/null; expect Hooks_LoudAndDeaf 0 $?
 
 for ((i = 0; i < 80; i++)); do [[ -z $(pgrep -f 'sleep 7$') ]] && break; read -rt 0.1 <> <(:); done
 for id in $(oci list -q); do oci delete -f "$id"; done
-find /sys/fs/cgroup -depth -type d -path '*/wherry-e2e*' -exec rmdir {} + 2>/dev/null
+find /sys/fs/cgroup -depth -type d -path "*/$group*" -exec rmdir {} + 2>/dev/null
 nothing_left NothingLeft "$before"
 exit $failed

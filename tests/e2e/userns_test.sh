@@ -26,9 +26,9 @@ for ns in net ipc uts mnt pid cgroup; do # NS_GET_USERNS of each is the containe
   owner=$(python3 -c 'import fcntl,os,sys; f=os.open(sys.argv[1],os.O_RDONLY); o=fcntl.ioctl(f,0xb701); print(os.fstat(o).st_ino)' "/proc/$pid/ns/$ns")
   expect "Userns_Owns_$ns" "$(stat -Lc %i "/proc/$pid/ns/user")" "$owner"
 done
-expect SEC_38_Cgroup "/wherry-e2e/life" "$(sed -n 's/^0:://p' "/proc/$pid/cgroup")"
+expect SEC_38_Cgroup "/$group/life" "$(sed -n 's/^0:://p' "/proc/$pid/cgroup")"
 # SEC-38 for the v1 hierarchies too
-expect SEC_38_CgroupOfMemory "/wherry-e2e/life" "$(sed -n 's/^[0-9]*:memory://p' "/proc/$pid/cgroup")"
+expect SEC_38_CgroupOfMemory "/$group/life" "$(sed -n 's/^[0-9]*:memory://p' "/proc/$pid/cgroup")"
 expect Userns_ExecInside "0 0 $(readlink "/proc/$pid/ns/user")" "$(oci exec life sh -c 'id -u; id -g; readlink /proc/self/ns/user' </dev/null | xargs)"
 expect SEC_30_ExecInside "CapInh:0000000000000000CapPrm:0000000000000021CapEff:0000000000000021CapBnd:0000000000000021CapAmb:0000000000000000" "$(oci exec life sh -c 'grep Cap /proc/self/status | tr -d "\n\t"' </dev/null)"
 expect Userns_ExecAsUser "7 8" "$(oci exec -u 7:8 life sh -c 'id -u; id -g' </dev/null | xargs)"
@@ -63,6 +63,10 @@ expect Userns_Masked "0" "$(inside mask 'cat /proc/keys | wc -c')"
 expect Userns_Sysctl "1 61234" "$(inside ctl 'cat /proc/sys/net/ipv4/ip_forward /proc/sys/kernel/msgmax' '.linux.sysctl={"net.ipv4.ip_forward":"1","kernel.msgmax":"61234"}' | xargs)"
 b=$(bundle hook "$new | .hooks.createContainer=[{\"path\":\"/bin/sh\",\"args\":[\"sh\",\"-c\",\"exit \$((\$(id -u)+9))\"],\"env\":[\"PATH=/usr/bin:/bin\"]}]"); chown -R 100000:200000 "$b/rootfs"
 match Userns_HookIsRootInside "createContainer\[0\] '/bin/sh': it ended with 9" "$(oci run -b "$b" hook 2>&1 </dev/null)"
+expect Userns_MqueueIsOurs "0 0" "$(inside mq 'stat -c "%u %g" /dev/mqueue' '.mounts += [{"destination":"/dev/mqueue","type":"mqueue","source":"mqueue"}]')"
+# A pipe of the caller's is the user's in there: /dev/stdout can be opened again (cat: stdin may be one too)
+expect Userns_PipesAreTheUsers "1000 again" "$(inside pipes 'stat -Lc %u /proc/self/fd/1; echo again >/proc/self/fd/1' '.process.user={"uid":1000,"gid":1000}' | cat | xargs)"
+expect Userns_PipesOfAnExec "7 again" "$(oci exec -u 7:8 life sh -c 'stat -Lc %u /proc/self/fd/1; echo again >/proc/self/fd/1' </dev/null | cat | xargs)"
 match Userns_Terminal 'tty /dev/pts/0 0$' "$(b=$(bundle tty "$new | .process.terminal=true | .process.args=[\"sh\",\"-c\",\"echo tty \$(readlink /proc/self/fd/0) \$(stat -c %u /dev/pts/0)\"]"); chown -R 100000:200000 "$b/rootfs"; script -qec "$WHERRY_BIN/wherry-oci --root $work/state run -b $b tty" /dev/null </dev/null | tr -d '\r')"
 expect Userns_WithoutNoNewPrivs "31" "$(inside seccomp 'mkdir /tmp/x 2>/dev/null; id -u >/dev/null; echo 31' '.process.noNewPrivileges=false | .linux.seccomp={"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["mkdir"],"action":"SCMP_ACT_ERRNO"}]}' | tail -1)"
 
@@ -72,6 +76,12 @@ for ((i = 0; i < 50; i++)); do [[ $(readlink /proc/$helper/ns/net) != "$(own net
 got=$(inside joinhost 'for n in net ipc uts; do readlink /proc/self/ns/$n; done' ".linux.namespaces |= map(if .type==\"network\" then .path=\"/proc/$helper/ns/net\" elif .type==\"ipc\" then .path=\"/proc/$helper/ns/ipc\" elif .type==\"uts\" then .path=\"/proc/$helper/ns/uts\" else . end) | del(.hostname) | .mounts |= map(select(.destination != \"/sys\"))" | xargs)
 expect Userns_JoinsOfTheHost "$(for n in net ipc uts; do readlink /proc/$helper/ns/$n; done | xargs)" "$got"
 kill $helper; wait $helper 2>/dev/null
+unshare --pid --fork --kill-child sleep 300 & helper=$! # a pid namespace that is the host's
+for ((i = 0; i < 50; i++)); do pgrep -P $helper >/dev/null && break; read -rt 0.1 <> <(:); done
+pid3=$(started hostpids ".linux.namespaces |= map(if .type==\"pid\" then .path=\"/proc/$helper/ns/pid_for_children\" else . end) | .mounts |= map(select(.destination != \"/proc\")) | .linux.maskedPaths=[] | .linux.readonlyPaths=[]")
+expect Userns_PidsOfTheHost "$(readlink "/proc/$helper/ns/pid_for_children")" "$(readlink "/proc/$pid3/ns/pid")"
+expect Userns_ExecWithPidsOfTheHost 0 "$(oci exec hostpids id -u </dev/null 2>&1)"
+oci delete -f hostpids; kill -9 $helper; wait $helper 2>/dev/null
 match Userns_SysfsNeedsItsNetwork "mount '/sys': .*bind the host's /sys" "$(inside sysfs true '.linux.namespaces |= map(select(.type != "network"))')"
 b=$(bundle joined ".linux.namespaces = [{\"type\":\"mount\"},{\"type\":\"pid\"},{\"type\":\"cgroup\"},{\"type\":\"user\",\"path\":\"/proc/$pid/ns/user\"},{\"type\":\"network\",\"path\":\"/proc/$pid/ns/net\"},{\"type\":\"ipc\",\"path\":\"/proc/$pid/ns/ipc\"},{\"type\":\"uts\",\"path\":\"/proc/$pid/ns/uts\"}] | del(.hostname) | .process.args=[\"sh\",\"-c\",\"for n in user net ipc uts; do readlink /proc/self/ns/\$n; done; id -u; cat /proc/1/comm; cat /proc/self/oom_score_adj\"] | .process.oomScoreAdj=3")
 chown -R 100000:200000 "$b/rootfs"
@@ -112,7 +122,6 @@ oci delete -f timex
 match Time_TooFarBack "linux.timeOffsets: .*(Numerical result out of range|ERANGE)" "$(shell time true '.linux.namespaces += [{"type":"time"}] | .linux.timeOffsets={"boottime":{"secs":-99999999}}')"
 
 for id in $(oci list -q); do oci delete -f "$id"; done
-find /sys/fs/cgroup -depth -type d \( -path '*/wherry-e2e' -o -path '*/wherry-e2e/*' \) -exec rmdir {} + 2>/dev/null
-for ((i = 0; i < 50; i++)); do after=$(snapshot); [[ $after == "$before" ]] && break; read -rt 0.1 <> <(:); done
-expect NothingLeft "$before" "$after"
+find /sys/fs/cgroup -depth -type d -path "*/$group*" -exec rmdir {} + 2>/dev/null
+nothing_left NothingLeft "$before"
 exit $failed

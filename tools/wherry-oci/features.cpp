@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "mount/options.h"
 #include "mount/root.h"
+#include "runtime/container/id_maps.h"
 #include "runtime/container/identity.h"
 #include "runtime/container/planner.h"
 #include "tools/wherry-oci/verbs.h"
@@ -76,7 +77,12 @@ bool idmapped_mounts() {
   mount.options = {"idmap"};
   mount.uid_mappings.push_back({0, 100000, 65536});
   mount.gid_mappings.push_back({0, 100000, 65536});
-  return mount::plan_mounts({mount}, "/").ok();
+  oci::Spec spec;
+  spec.linux_.emplace();
+  const auto map = [&](const auto& uids, const auto& gids) {
+    return container::mount_id_maps(spec, {}, uids, gids);
+  };
+  return mount::plan_mounts({mount}, "/", {}, {}, map).ok();
 }
 
 Json seccomp() {
