@@ -121,7 +121,33 @@ Result<> make_devices(int root, const std::vector<oci::Device>& devices) {
 
 namespace {
 
-Result<DeviceBind> plan_bind(const std::string& path, mode_t type, dev_t number, mode_t mode) {
+// A file to mount on, in a directory of the container's.
+Result<UniqueFd> device_target(int dir, const std::string& name) {
+  auto made = sys::mknodat(dir, name, S_IFREG | 0666, 0);
+  if (!made.ok() && made.error().sys_errno() != EEXIST) return std::move(made).error();
+  auto target = TRY(sys::openat(dir, name, O_PATH | O_NOFOLLOW));
+  const auto st = TRY(sys::fstat(target.get(), name));
+  if (S_ISLNK(st.st_mode)) return Error::make(Code::kInvalid, "it is a link of the root's");
+  if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode) && !S_ISBLK(st.st_mode))
+    return Error::make(Code::kInvalid, "it is neither a file nor a device of the root's");
+  return target;
+}
+
+// By the same way as make_node(): /dev itself is never a link.
+Result<> bind_device(int root, const DeviceBind& bind) {
+  auto parts = components(bind.path);
+  if (parts.empty()) return Error::make(Code::kInvalid, "a device needs a path");
+  const auto name = parts.back();
+  parts.pop_back();
+  const auto dir = TRY(make_dirs_in_root(root, "/" + join(parts, "/"), 0755));
+  const auto target = TRY(device_target(dir.get(), name));
+  return sys::move_mount(bind.tree.get(), "", target.get(), "",
+                         MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+}
+
+Result<DeviceBind> plan_bind(const std::string& path, mode_t type, dev_t number,
+                             const oci::Device& wanted) {
+  const auto mode = static_cast<mode_t>(wanted.file_mode.value_or(0666));
   DeviceBind bind;
   bind.path = path;
   auto tree = sys::open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | AT_SYMLINK_NOFOLLOW);
@@ -135,6 +161,8 @@ Result<DeviceBind> plan_bind(const std::string& path, mode_t type, dev_t number,
   const auto st = TRY(sys::fstat(bind.tree.get(), path));
   if ((st.st_mode & S_IFMT) != type || st.st_rdev != number) return no("which is another one");
   if ((st.st_mode & 0777 & ~mode) != 0) return no("whose mode allows more than was asked for");
+  if (wanted.uid.value_or(st.st_uid) != st.st_uid || wanted.gid.value_or(st.st_gid) != st.st_gid)
+    return no(cat("which belongs to ", st.st_uid, ":", st.st_gid));
   return bind;
 }
 
@@ -148,14 +176,13 @@ Result<std::vector<DeviceBind>> plan_device_binds(const std::vector<oci::Device>
       return components(d.path) == components(path);
     };
     if (std::any_of(devices.begin(), devices.end(), wanted)) continue;
-    binds.push_back(TRY(plan_bind(path, S_IFCHR, makedev(device.major, device.minor), 0666)));
+    binds.push_back(TRY(plan_bind(path, S_IFCHR, makedev(device.major, device.minor), {})));
   }
   for (const auto& device : devices) {
     if (device.type == "p") continue;
     const auto number =
         makedev(static_cast<unsigned>(device.major), static_cast<unsigned>(device.minor));
-    binds.push_back(TRY(plan_bind(device.path, TRY(type_bits(device)), number,
-                                  static_cast<mode_t>(device.file_mode.value_or(0666)))));
+    binds.push_back(TRY(plan_bind(device.path, TRY(type_bits(device)), number, device)));
   }
   return binds;
 }
@@ -164,11 +191,7 @@ Result<> bind_devices(int root, const std::vector<oci::Device>& devices,
                       std::vector<DeviceBind>& binds) {
   const auto dev = TRY_CTX(open_dev(root), "'/dev' of the root");
   for (auto& bind : binds) {
-    const auto target =
-        TRY_CTX(make_file_in_root(root, bind.path, 0755, 0666), cat("device '", bind.path, "'"));
-    TRY_CTX(sys::move_mount(bind.tree.get(), "", target.get(), "",
-                            MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH),
-            cat("device '", bind.path, "'"));
+    TRY_CTX(bind_device(root, bind), cat("device '", bind.path, "'"));
     bind.tree.reset();
   }
   for (const auto& device : devices)

@@ -119,27 +119,6 @@ void add_label(Planned& planned, const std::string& label) {
     planned.options.data.emplace_back("context", label);
 }
 
-Result<Planned> plan_one(const oci::Mount& mount, const std::string& bundle, int opened,
-                         const std::string& label, const IdMapper& id_mapper) {
-  Planned planned;
-  planned.options = TRY(parse_options(mount));
-  TRY(check_destination(mount, planned.options));
-  TRY(refuse_senseless(mount, planned.options));
-  planned.destination = mount.destination;
-  planned.type = planned.options.bind ? "bind" : mount.type;
-  planned.source = mount.source;
-  if (!planned.options.bind) {
-    if (mount.type.empty())
-      return Error::make(Code::kInvalid, "it has neither a type nor 'bind' among its options");
-    add_label(planned, label);
-    return planned;
-  }
-  planned.tree = TRY(copy_source(mount, bundle, opened, planned.options.recursive));
-  planned.source_is_dir = S_ISDIR(TRY(sys::fstat(planned.tree.get(), mount.source)).st_mode);
-  TRY(map_ids(planned.tree.get(), mount, planned.options, id_mapper));
-  return planned;
-}
-
 Result<> set_attributes(int tree, const Options& options, bool also_attributes) {
   mount_attr tree_wide{};
   tree_wide.attr_set = options.tree_attributes.set;
@@ -159,6 +138,28 @@ Result<> set_attributes(int tree, const Options& options, bool also_attributes) 
     alone.propagation = options.propagation;
   if (alone.attr_set == 0 && alone.attr_clr == 0 && alone.propagation == 0) return {};
   return sys::mount_setattr(tree, "", AT_EMPTY_PATH, alone);
+}
+
+Result<Planned> plan_one(const oci::Mount& mount, const std::string& bundle, int opened,
+                         const std::string& label, const IdMapper& id_mapper) {
+  Planned planned;
+  planned.options = TRY(parse_options(mount));
+  TRY(check_destination(mount, planned.options));
+  TRY(refuse_senseless(mount, planned.options));
+  planned.destination = mount.destination;
+  planned.type = planned.options.bind ? "bind" : mount.type;
+  planned.source = mount.source;
+  if (!planned.options.bind) {
+    if (mount.type.empty())
+      return Error::make(Code::kInvalid, "it has neither a type nor 'bind' among its options");
+    add_label(planned, label);
+    return planned;
+  }
+  planned.tree = TRY(copy_source(mount, bundle, opened, planned.options.recursive));
+  planned.source_is_dir = S_ISDIR(TRY(sys::fstat(planned.tree.get(), mount.source)).st_mode);
+  TRY(map_ids(planned.tree.get(), mount, planned.options, id_mapper));
+  TRY(set_attributes(planned.tree.get(), planned.options, true));
+  return planned;
 }
 
 // A real directory: a link in its place would put procfs or sysfs where the image likes
@@ -210,13 +211,21 @@ Result<> check_kinds(int root, const Planned& planned) {
           : cat("the source '", planned.source, "' is a file, but the target is a directory"));
 }
 
+Result<> share(int tree, const Options& options) {
+  mount_attr attributes{};
+  attributes.propagation = MS_SHARED;
+  return sys::mount_setattr(
+      tree, "", AT_EMPTY_PATH | (options.propagation_recursive ? AT_RECURSIVE : 0U), attributes);
+}
+
 Result<> mount_bind(int root, Planned& planned) {
   TRY(check_kinds(root, planned));
   const auto target =
       TRY(planned.source_is_dir ? make_dirs_in_root(root, planned.destination, 0755)
                                 : make_file_in_root(root, planned.destination, 0755, 0644));
   TRY(check_target(root, target.get(), planned));
-  TRY(set_attributes(planned.tree.get(), planned.options, true));
+  // A copy for another user namespace is never a peer, so "shared" is said again in here.
+  if (planned.options.propagation == MS_SHARED) TRY(share(planned.tree.get(), planned.options));
   TRY(attach(planned.tree.get(), target.get()));
   planned.tree.reset();
   return {};

@@ -22,7 +22,9 @@ namespace wherry::mount {
 struct Planned {
   std::string destination, type, source;
   Options options;
-  UniqueFd tree;  // a bind's source as a detached copy of its tree (open_tree), made by the creator
+  // A bind's source as a detached copy of its tree (open_tree), made by the creator, with the
+  // options and id mappings applied.
+  UniqueFd tree;
   bool source_is_dir = true;  // of a bind: what has to be made at the destination
 };
 

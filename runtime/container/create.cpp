@@ -4,6 +4,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "base/text.h"
@@ -130,6 +131,9 @@ Result<Created> launch_behind_gate(const oci::Spec& spec, CreateOptions& options
     launch.maps.uids = spec.linux_->uid_mappings, launch.maps.gids = spec.linux_->gid_mappings;
   launch.maps.time_offsets = spec.linux_->time_offsets;
   launch.clone_parent = options.clone_parent;
+  // Nobody in the container's mount namespace has anything to look for in there.
+  if (launch.plan.user_namespace)
+    launch.plan.root->stage_at = TRY(sys::readlinkat(AT_FDCWD, fd_path(options.record_dir)));
   if (launch.plan.hooks && launch.plan.hooks->creator_is_asked) {
     launch.child_hooks = init::time_of(spec.hooks.create_container);
     launch.run_hooks = [&](pid_t child) {

@@ -87,6 +87,7 @@ Result<Launch> plan_exec(const Record& record, const oci::Spec& spec, const Uniq
                          const ExecOptions& options, Deadline deadline) {
   Launch launch;
   auto& plan = launch.plan;
+  TRY(check_mapped(options.process, *spec.linux_));
   const auto root =
       sys::openat(AT_FDCWD, cat("/proc/", record.init.pid, "/root"), O_PATH | O_DIRECTORY);
   TRY(plan_process(options.process, root.ok() ? root.value().get() : -1, plan));

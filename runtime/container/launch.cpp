@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "mount/stage.h"
 #include "runtime/container/id_maps.h"
 #include "runtime/container/record.h"
 #include "runtime/init/child.h"
@@ -99,19 +100,31 @@ Result<pid_t> pid_of(const UniqueFd& pidfd) {
   return Error::make(Code::kProtocol, "the process in between made none");
 }
 
-// The process in between enters the user namespace, where it may make the others, and makes the
-// child there as its own sibling. The child comes back from here as from a clone.
-Result<Cloned> clone_inside(const UniqueFd& user_namespace, CloneArgs args) {
+// What the process in between does: the trees of the root get their flags locked by the copy of its
+// mount namespace, and a user namespace that is joined is entered, from which there is no way back.
+Result<Cloned> clone_from_between(Launch& launch, CloneArgs args) {
+  TRY(sys::prctl(PR_SET_DUMPABLE, 0));
+  auto& root = *launch.plan.root;
+  TRY_CTX(mount::stage(root.stage_at, root.trees()), "mounts for a user namespace");
+  if (launch.user_namespace) {
+    TRY(sys::setns(launch.user_namespace.get(), CLONE_NEWUSER, "user namespace"));
+    // New capabilities have made it dumpable again where fs.suid_dumpable says so.
+    TRY(sys::prctl(PR_SET_DUMPABLE, 0));
+  }
+  // As its own sibling or, for a reaper above us, as its orphan.
+  if (launch.clone_parent)
+    args.flags &= ~static_cast<std::uint64_t>(CLONE_PARENT);
+  else
+    args.flags |= CLONE_PARENT;
+  return clone_process(args);
+}
+
+// The child comes back from here as from a clone.
+Result<Cloned> clone_inside(Launch& launch, const CloneArgs& args) {
   auto [ours, theirs] = TRY(sys::socketpair(SOCK_SEQPACKET));
   const auto middle = TRY(clone_process({}));
   if (middle.pid == 0) {
-    args.flags |= CLONE_PARENT;
-    auto inside = [&]() -> Result<Cloned> {
-      TRY(sys::prctl(PR_SET_DUMPABLE, 0));
-      TRY(sys::setns(user_namespace.get(), CLONE_NEWUSER, "user namespace"));
-      return clone_process(args);
-    };
-    auto child = inside();
+    auto child = clone_from_between(launch, args);
     if (child.ok() && child->pid == 0) return child;
     const int fd = child.ok() ? child->pidfd.get() : -1;
     auto told =
@@ -123,8 +136,9 @@ Result<Cloned> clone_inside(const UniqueFd& user_namespace, CloneArgs args) {
   }
   theirs.reset();
   std::array<char, init::kMostText + 64> text{};
-  auto answer = TRY(sys::recvmsg(ours.get(), text));
+  auto received = sys::recvmsg(ours.get(), text);
   TRY(sys::waitid_pidfd(middle.pidfd.get(), WEXITED));
+  auto answer = TRY(std::move(received));
   if (answer.fds.empty()) {
     if (answer.size == 0) return Error::make(Code::kProtocol, "the process in between died");
     return init::to_error(TRY(init::decode({text.data(), answer.size})));
@@ -142,9 +156,10 @@ Result<Cloned> clone_child(Launch& launch) {
   args.flags =
       launch.clone_flags | (launch.clone_parent ? static_cast<std::uint64_t>(CLONE_PARENT) : 0);
   args.cgroup_fd = launch.cgroup_fd;
-  auto cloned = !entered.ok()           ? Result<Cloned>{std::move(entered).error()}
-                : launch.user_namespace ? clone_inside(launch.user_namespace, args)
-                                        : clone_process(args);
+  const bool between = launch.plan.user_namespace && launch.plan.root;
+  auto cloned = !entered.ok() ? Result<Cloned>{std::move(entered).error()}
+                : between     ? clone_inside(launch, args)
+                              : clone_process(args);
   if (cloned.ok() && cloned->pid == 0) return cloned;
   if (auto left = visit.leave(); !left.ok()) {
     if (cloned.ok()) sys::pidfd_send_signal(cloned->pidfd.get(), SIGKILL).ignore("it is to go");

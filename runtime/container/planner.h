@@ -18,6 +18,9 @@ namespace wherry::container {
 // All of it at once.
 Result<> refuse_unsupported(const oci::Spec& spec);
 
+// Every id of the process is one of its user namespace's.
+Result<> check_mapped(const oci::Process& process, const oci::Linux& linux_);
+
 struct Planned {
   init::Plan plan;
   std::uint64_t clone_flags = 0;   // new namespaces

@@ -65,6 +65,25 @@ Result<> check_user_namespace(const oci::Linux& linux_) {
 
 }  // namespace
 
+// The kernel would say it behind the gate, as EINVAL of setresuid.
+Result<> check_mapped(const oci::Process& process, const oci::Linux& linux_) {
+  const auto check = [](std::string_view field, std::uint32_t id, std::string_view maps_field,
+                        const std::vector<oci::IdMapping>& maps) -> Result<> {
+    if (maps.empty() || std::any_of(maps.begin(), maps.end(), [&](const auto& map) {
+          return id >= map.container_id && id - map.container_id < map.size;
+        }))
+      return {};
+    return Error::make(Code::kInvalid, cat(field, ": ", id, " is not mapped by ", maps_field));
+  };
+  const auto& user = process.user;
+  const auto &uids = linux_.uid_mappings, &gids = linux_.gid_mappings;
+  TRY(check("process.user.uid", user.uid, "linux.uidMappings", uids));
+  TRY(check("process.user.gid", user.gid, "linux.gidMappings", gids));
+  for (const auto gid : user.additional_gids)
+    TRY(check("process.user.additionalGids", gid, "linux.gidMappings", gids));
+  return {};
+}
+
 Result<> refuse_unsupported(const oci::Spec& spec) {
   if (!spec.process)
     return Error::make(Code::kInvalid, "process: a container cannot be made without one");
@@ -78,6 +97,7 @@ Result<> refuse_unsupported(const oci::Spec& spec) {
     return Error::make(Code::kUnsupported,
                        cat("not supported by this version: ", join(refused, ", ")));
   TRY(check_user_namespace(*spec.linux_));
+  TRY(check_mapped(*spec.process, *spec.linux_));
   // Without one every mount of ours would be the host's.
   if (!has_namespace(*spec.linux_, oci::NamespaceType::kMount))
     return Error::make(Code::kUnsupported, "linux.namespaces: a mount namespace is needed");

@@ -8,6 +8,7 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "cgroups/cgroups.h"
+#include "mount/stage.h"
 #include "runtime/init/credentials.h"
 #include "runtime/init/hooks.h"
 #include "runtime/init/payload.h"
@@ -126,6 +127,8 @@ Result<> set_up(Plan& plan, const Channel& channel, Where& where) {
   TRY(join(plan));
   UniqueFd attach_at;
   // Before the ids of a user namespace are taken, to which the way there may be closed.
+  if (plan.root && !plan.root->stage_at.empty())
+    TRY(mount::take_staged(plan.root->stage_at, plan.root->trees()));
   if (plan.root && !plan.root->attach_at.empty())
     attach_at = TRY(sys::openat(AT_FDCWD, plan.root->attach_at, O_PATH | O_DIRECTORY));
   where = Where::kMaps;

@@ -40,6 +40,10 @@ struct HookPlan {
 };
 
 struct RootPlan {
+  // With a user namespace: where the trees wait for the copy of the mount namespace
+  // (mount/stage.h).
+  std::string stage_at;
+  std::vector<UniqueFd*> trees();
   UniqueFd root;  // detached mount
   // Where it is attached; empty: on top of everything. With hooks that look at the root before it
   // is entered: root.path of the spec, where these find it as they would with other runtimes.

@@ -80,6 +80,13 @@ Result<> close_all_but(unsigned first, std::vector<unsigned> kept) {
 
 }  // namespace
 
+std::vector<UniqueFd*> RootPlan::trees() {
+  std::vector<UniqueFd*> all{&root};
+  for (auto& mount : mounts) all.push_back(&mount.tree);
+  for (auto& device : device_binds) all.push_back(&device.tree);
+  return all;
+}
+
 Result<> keep_only_planned(const Plan& plan, int channel) {
   std::vector<unsigned> kept;
   const auto keep = [&](int fd) {

@@ -52,6 +52,13 @@ expect Userns_NoMknod "mknod EPERM" "$(inside devs 'attack mknod c 1 3' '.proces
 match Userns_DeviceThatTheHostLacks "device '/dev/none' 10:4711: in a user namespace it can only be the host's own, which cannot be had" "$(inside devs true '.linux.devices=[{"path":"/dev/none","type":"c","major":10,"minor":4711}]')"
 match Userns_DeviceThatIsAnother "device '/dev/zero' 1:3: .* which is another one" "$(inside devs true '.linux.devices=[{"path":"/dev/zero","type":"c","major":1,"minor":3}]')"
 match Userns_DeviceThatIsMoreOpen "device '/dev/null' 1:3: .* whose mode allows more" "$(inside devs true '.linux.devices=[{"path":"/dev/null","type":"c","major":1,"minor":3,"fileMode":384}]')"
+match Userns_DeviceOfAnother "device '/dev/null' 1:3: .* which belongs to 0:0" "$(inside devs true '.linux.devices=[{"path":"/dev/null","type":"c","major":1,"minor":3,"uid":5}]')"
+# No link of the image's is followed for a device, and nothing but a file or a node is covered
+linked() { local b; b=$(bundle "$1" "$new | .mounts |= map(select(.destination == \"/proc\")) | .process.args=[\"true\"]"); ${2:?} "$b/rootfs"; chown -hR 100000:200000 "$b/rootfs"; oci run -b "$b" "$1" 2>&1 </dev/null; }
+to_passwd() { ln -s /etc/passwd "$1/dev/null"; }; to_dir() { mkdir "$1/dev/zero"; }; dev_to_etc() { rmdir "$1/dev"; ln -s etc "$1/dev"; }
+match Userns_DeviceIsALink "device '/dev/null': .*is a link" "$(linked devlink to_passwd)"
+match Userns_DeviceIsADirectory "device '/dev/zero': .*neither a file nor a device" "$(linked devdir to_dir)"
+match Userns_DevIsALink "'/dev' of the root: " "$(linked devdev dev_to_etc | head -1)"
 expect Userns_Fifo "prw-r-----" "$(inside devs 'ls -l /dev/pipe | cut -d" " -f1' '.linux.devices=[{"path":"/dev/pipe","type":"p","fileMode":416}]')"
 
 # SEC-16 and kin: nothing of the host's can be written
@@ -93,6 +100,9 @@ oci delete -f life
 # Refused by name
 match Userns_NoMaps "linux.uidMappings: a new user namespace needs them" "$(shell nomaps true '.linux.namespaces += [{"type":"user"}]')"
 match Userns_NoRoot "linux.uidMappings: id 0 of the container is not mapped" "$(shell noroot true '.linux.namespaces += [{"type":"user"}] | .linux.uidMappings=[{"containerID":5,"hostID":100000,"size":10}] | .linux.gidMappings=[{"containerID":0,"hostID":100000,"size":10}]')"
+match Userns_UserNotMapped "process.user.uid: 70000 is not mapped by linux.uidMappings" "$(inside nomap true '.process.user.uid=70000')"
+match Userns_GroupNotMapped "process.user.gid: 65536 is not mapped by linux.gidMappings" "$(inside nomap true '.process.user.gid=65536')"
+match Userns_MoreGroupsNotMapped "process.user.additionalGids: 99999 is not mapped" "$(inside nomap true '.process.user.additionalGids=[1,99999]')"
 match Userns_MapsOfAJoined "linux.uidMappings: a user namespace that is joined" "$(shell both true ".linux.namespaces += [{\"type\":\"user\",\"path\":\"/proc/self/ns/user\"}] | $maps")"
 # SEC-39: many lines
 many=$(jq -nc '[range(300) | {containerID:., hostID:(100000+.*2), size:1}]')
@@ -100,6 +110,19 @@ expect SEC_39_ManyLines 300 "$(b=$(bundle many "$new | .linux.uidMappings=$many 
 many=$(jq -nc '[range(341) | {containerID:., hostID:(100000+.*2), size:1}]')
 match SEC_39_TooManyLines "linux.uidMappings: 341 lines" "$(shell many true ".linux.namespaces += [{\"type\":\"user\"}] | .linux.uidMappings=$many | .linux.gidMappings=$many")"
 
+# What the host's mount forbids stays forbidden to a CAP_SYS_ADMIN of the user namespace's own; so does what the spec forbids
+mkdir "$work/locked" "$work/open" "$work/locked/sub"; mount -t tmpfs -o nosuid,nodev,noexec tmpfs "$work/locked"; mkdir "$work/locked/sub"; mount -t tmpfs tmpfs "$work/locked/sub"; mount -o remount,ro "$work/locked"
+admin='.process.capabilities=([["bounding","effective","permitted"][] | {(.):["CAP_SYS_ADMIN"]}]|add)'
+locks() { inside lock "for o in rw suid dev exec; do mount -o remount,bind,\$o /vol 2>/dev/null && echo \$o; done; umount /vol/sub 2>/dev/null && echo uncovered; grep -E ' /vol ' /proc/self/mountinfo | cut -d' ' -f6" "$admin | .mounts += [{\"destination\":\"/vol\",\"type\":\"bind\",\"source\":\"$work/$1\",\"options\":[$2]}]"; }
+expect Userns_LockedFlagsOfTheHost "ro,nosuid,nodev,noexec,relatime" "$(locks locked '"rbind"')"
+expect Userns_LockedFlagsOfTheSpec "ro,nosuid,nodev,noexec,relatime" "$(locks open '"bind","ro","nosuid","nodev","noexec"')"
+umount "$work/locked/sub" "$work/locked"
+b=$(bundle slave "$new | .mounts += [{\"destination\":\"/vol\",\"type\":\"bind\",\"source\":\"$work/open\",\"options\":[\"rbind\",\"rslave\"]}] | .process.args=[\"sh\",\"-c\",\"echo up; read x; ls /vol/sub\"]"); chown -R 100000:200000 "$b/rootfs"
+mount -t tmpfs tmpfs "$work/open"; mount --make-shared "$work/open"; mkdir "$work/open/sub"
+coproc slave { oci run -b "$b" slave 2>&1; }
+read -r _ <&"${slave[0]}"; mount -t tmpfs tmpfs "$work/open/sub"; touch "$work/open/sub/arrived"; echo go >&"${slave[1]}"
+expect Userns_SlavesStaySlaves arrived "$(cat <&"${slave[0]}")"
+umount "$work/open/sub" "$work/open"
 # Idmapped mounts
 mkdir -p "$work/idmap"; echo hers >"$work/idmap/f"; chown 1234:1235 "$work/idmap/f"; chown 1234:1235 "$work/idmap"
 expect Idmap_OwnMaps "5000 6000" "$(shell idmap 'stat -c "%u %g" /vol/f' ".mounts += [{\"destination\":\"/vol\",\"type\":\"bind\",\"source\":\"$work/idmap\",\"options\":[\"bind\"],\"uidMappings\":[{\"containerID\":1234,\"hostID\":5000,\"size\":1}],\"gidMappings\":[{\"containerID\":1235,\"hostID\":6000,\"size\":1}]}]")"
