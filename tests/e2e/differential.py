@@ -16,10 +16,13 @@ import sys
 import tempfile
 
 import bundles
+import bundles_generated  # adds its own to bundles.CASES
 import facts
 import lifecycle
 from runtimes import CGROUP, Helper, all_runtimes, remove_cgroups, run_quietly
 
+COVERED = set()  # of all bundles that were made
+LEAST_BUNDLES = 150
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -61,10 +64,22 @@ def make_host_files(work):
     run_quietly("mount", "-t", "tmpfs", "-o", "size=1m,nosuid", "tmpfs", host + "/tree/sub")
 
 
+def members(value, name=""):
+    """The members of a document, as bundles_generated.FIELDS names them; values that say nothing do not count."""
+    if isinstance(value, list):
+        for element in value:
+            yield from members(element, name)
+    elif value is not None:
+        yield name
+        for key, member in (value.items() if isinstance(value, dict) else ()):
+            yield from members(member, f"{name}.{key}" if name else key)
+
+
 def make_bundle(around, program, edit):
     config = bundles.configuration()
     bundles.make_root(os.path.join(around.bundle, "rootfs"), program)
     edit(config, around)
+    COVERED.update(members(config))
     with open(os.path.join(around.bundle, "config.json"), "w", encoding="utf-8") as file:
         json.dump(config, file)
     return config
@@ -219,6 +234,10 @@ def main():
             tell(name, [f"  {type(error).__name__}: {error}"])
             clean_up(runtimes)
     if not options.only:
+        missing = [f"  {field} is in no bundle" for field in bundles_generated.FIELDS if field not in COVERED]
+        if len(bundles.CASES) < LEAST_BUNDLES:
+            missing.append(f"  there are {len(bundles.CASES)} bundles of {LEAST_BUNDLES}")
+        tell("fields-covered", missing)
         tell("differences-used", [f"  {entry['kind']}: {entry['fact']} never occurs" for entry in differences.stale()])
         tell("nothing-left", remove_cgroups(CGROUP) + [f"  {runtime.name}: {left}" for runtime in runtimes
                                                        for left in runtime.left_over()])

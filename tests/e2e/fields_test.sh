@@ -48,6 +48,12 @@ if ! grep -q selinuxfs /proc/filesystems; then
 fi
 match Rdt_Absent "linux.intelRdt" "$(shell rdt true '.linux.intelRdt={"closID":"x"}')"
 match NetDevices_Refused "linux.netDevices" "$(shell nd true '.linux.netDevices={"eth9":{}}')"
+# The document: a newer 1.x runs with a note, and all that is wrong is told at once, each at its place
+match Version_Newer "/ociVersion: version 1.9.7 is newer than 1.3: what it added is ignored.*newer-runs" "$(shell newer 'echo newer-runs' '.ociVersion="1.9.7"' | xargs)"
+match Version_Other "/ociVersion: version 2.0.0 is not supported" "$(shell newer true '.ociVersion="2.0.0"')"
+got=$(shell wrong true '.process.cwd="x" | .process.user.uid=-1 | .linux.namespaces += [{"type":"pid"}] | .mounts[0].destination=""')
+for at in process/cwd process/user/uid linux/namespaces/6 mounts/0/destination; do match "AllProblems_${at//\//_}" "config.json:[0-9]+:[0-9]+: /$at: " "$got"; done
+match Features_NetDevices false "$(oci features | jq .linux.netDevices.enabled)"
 # umask, oom_score_adj
 expect Umask 77 "$(shell umask 'umask' '.process.user.umask=63' | sed 's/^0*//')"
 expect Oom_Raise 900 "$(shell oom 'cat /proc/self/oom_score_adj' '.process.oomScoreAdj=900')"

@@ -116,6 +116,8 @@ Json linux_features() {
   all["selinux"] = {{"enabled", process([](oci::Process& p) { p.selinux_label = "a:b:c:s0"; })}};
   all["intelRdt"] = {
       {"enabled", accepted([](oci::Spec& spec) { spec.linux_->intel_rdt.emplace(); })}};
+  all["netDevices"] = {
+      {"enabled", accepted([](oci::Spec& spec) { spec.linux_->net_devices.emplace("eth0", ""); })}};
   all["mountExtensions"] = {{"idmap", {{"enabled", idmapped_mounts()}}}};
   return all;
 }
