@@ -66,6 +66,12 @@ chmod 1770 "$b/rootfs/vol/d"; touch -d @1000 "$b/rootfs/vol/d/e/f" "$b/rootfs/vo
 expect CopyUp_Content ". 755 7:8 directory 2000|d 1770 0:0 directory 1000|d/e 755 0:0 directory 1000|d/e/f 644 5:6 regular file 1000|l|p 600|/marker|text|1" \
   "$(oci run -b "$b" copy 2>&1 </dev/null | sed -E 's/^l 777.*/l/; s/^p 600.*/p 600/' | paste -sd'|')"
 expect CopyUp_OriginalUntouched "" "$(ls "$b/rootfs/vol/d/new" 2>/dev/null)"
+# Links of a hostile root lead nowhere outside of it: neither the destination nor what is copied
+b=$(bundle hostile "$copy | .process.args=[\"sh\",\"-c\",\"cat /vol/in; cat /vol/secret /vol/dir/secret 2>/dev/null; readlink /vol/dir\"]")
+mkdir -p "$b/outside" "$b/rootfs$b/outside"; echo host >"$b/outside/secret"; echo image >"$b/rootfs$b/outside/in"
+rmdir "$b/rootfs/vol"; ln -s "$b/outside" "$b/rootfs/vol"; ln -s "../../../../../..$b/outside" "$b/rootfs$b/outside/dir"; ln -s "$b/outside/secret" "$b/rootfs$b/outside/secret"
+expect CopyUp_HostileLinks "image|../../../../../..$b/outside" "$(oci run -b "$b" hostile 2>&1 </dev/null | paste -sd'|')"
+expect CopyUp_HostUntouched "secret" "$(ls "$b/outside")"
 expect CopyUp_OptionsWin "750 9 10" "$(shell copyopt 'stat -c "%a %u %g" /vol' '.mounts += [{"destination":"/vol","type":"tmpfs","source":"tmpfs","options":["tmpcopyup","mode=0750","uid=9","gid=10"]}]')"
 match CopyUp_ReadOnly "Read-only file system" "$(shell copyro 'touch /vol/x' '.mounts += [{"destination":"/vol","type":"tmpfs","source":"tmpfs","options":["tmpcopyup","ro"]}]')"
 match CopyUp_OnlyTmpfs "option 'tmpcopyup' is for a tmpfs" "$(shell copyb true ".mounts += [{\"destination\":\"/vol\",\"type\":\"bind\",\"source\":\"$work\",\"options\":[\"bind\",\"tmpcopyup\"]}]")"

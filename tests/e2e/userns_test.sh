@@ -97,6 +97,20 @@ b=$(bundle joined ".linux.namespaces = [{\"type\":\"mount\"},{\"type\":\"user\",
 expect Userns_JoinedWithItsPids "$(readlink "/proc/$pid/ns/pid") sleep" "$(oci run -b "$b" joined 2>&1 </dev/null | xargs)"
 oci delete -f life
 
+# SEC-02 in a user namespace: neither an exec nor a container that is made in there leads a tracer to the host
+ptrace='.process.capabilities=([["bounding","effective","permitted"][] | {(.):["CAP_SYS_PTRACE","CAP_KILL","CAP_DAC_OVERRIDE"]}]|add)'
+pid=$(started trace "$ptrace"); touch "$work/only-on-the-host"; chmod 711 "$work"
+b=$(bundle injoin ".linux.namespaces = [{\"type\":\"mount\"},{\"type\":\"user\",\"path\":\"/proc/$pid/ns/user\"},{\"type\":\"pid\",\"path\":\"/proc/$pid/ns/pid\"},{\"type\":\"network\",\"path\":\"/proc/$pid/ns/net\"},{\"type\":\"ipc\"},{\"type\":\"uts\"}]"); chown -R 100000:200000 "$b/rootfs"
+attack() { # WHAT COMMAND...: the tracer's count of what it saw and reached meanwhile
+  local what=$1; shift; oci exec -d trace sh -c "attack host $work/only-on-the-host 5 >/tmp/$what" >/dev/null 2>&1 </dev/null
+  for ((i = 0; i < 100; i++)); do "$@"; done >/dev/null 2>&1 </dev/null
+  for ((i = 0; i < 80; i++)); do grep -q seen "$work/trace/rootfs/tmp/$what" 2>/dev/null && break; read -rt 0.1 <> <(:); done
+  cat "$work/trace/rootfs/tmp/$what"
+}
+match SEC_02_ExecIntoAUserNamespace '^seen=[1-9][0-9]* hits=0 fds=0$' "$(attack exec oci exec trace true)"
+match SEC_02_MadeInAJoinedUserNamespace '^seen=[1-9][0-9]* hits=0 fds=0$' "$(attack join oci run -b "$b" injoin)"
+oci delete -f trace
+
 # Refused by name
 match Userns_NoMaps "linux.uidMappings: a new user namespace needs them" "$(shell nomaps true '.linux.namespaces += [{"type":"user"}]')"
 match Userns_NoRoot "linux.uidMappings: id 0 of the container is not mapped" "$(shell noroot true '.linux.namespaces += [{"type":"user"}] | .linux.uidMappings=[{"containerID":5,"hostID":100000,"size":10}] | .linux.gidMappings=[{"containerID":0,"hostID":100000,"size":10}]')"

@@ -10,9 +10,11 @@ OCI = os.path.join(os.environ['WHERRY_BIN'], 'wherry-oci')
 STATE = f'{WORK}/oci-state'
 MARK = f'WHERRY_TEST_MARK={WORK}'
 NAMESPACES = ('pid', 'network', 'ipc', 'uts', 'mount', 'cgroup')
+SAME_IDS = [{'containerID': 0, 'hostID': 0, 'size': 65536}]  # of a user namespace: the root need not be another's
 
 
 def config(args, namespaces=NAMESPACES, cgroup='c', **process):
+    maps = {'uidMappings': SAME_IDS, 'gidMappings': SAME_IDS} if 'user' in namespaces else {}
     return {
         'ociVersion': '1.0.2', 'hostname': 'faults',
         'process': {'user': {'uid': 0, 'gid': 0}, 'args': args, 'env': ['PATH=/bin', MARK], 'cwd': '/',
@@ -20,7 +22,7 @@ def config(args, namespaces=NAMESPACES, cgroup='c', **process):
         'root': {'path': f'{WORK}/image/rootfs'},
         'mounts': [{'destination': '/proc', 'type': 'proc', 'source': 'proc'},
                    {'destination': '/dev', 'type': 'tmpfs', 'source': 'tmpfs', 'options': ['nosuid', 'mode=755']}],
-        'linux': {'namespaces': [{'type': name} for name in namespaces], 'cgroupsPath': f'{PARENT}/{cgroup}',
+        'linux': {**maps, 'namespaces': [{'type': name} for name in namespaces], 'cgroupsPath': f'{PARENT}/{cgroup}',
                   'resources': {'memory': {'limit': 64 << 20}, 'pids': {'limit': 200}, 'cpu': {'shares': 512},
                                 'devices': [{'allow': False, 'access': 'rwm'}]}},
     }

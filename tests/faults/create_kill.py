@@ -88,10 +88,11 @@ def killed_at_random(tries):
     """kill -9 of the runtime at any time of create, run -d, start and delete."""
     name, path = 'random', bundle('random', config(['sleep', '4321']))
     no_pid_path = bundle('random_host_pid', config(['sleep', '4321'], [n for n in NAMESPACES if n != 'pid']))
+    user_path = bundle('random_user', config(['sleep', '4321'], NAMESPACES + ('user',)))
     problems, killed = [], 0
     typical = sorted(verb_time(('run', '-d', '-b', path, name), name) for _ in range(5))[2]
     for number in range(tries):
-        where = path if random.random() < 0.7 else no_pid_path
+        where = random.choice((path, path, path, no_pid_path, user_path))
         verb = random.choice(('create', 'create', 'run', 'start', 'delete'))
         if verb in ('start', 'delete'):
             oci('create', '-b', where, name)
@@ -147,6 +148,8 @@ if __name__ == '__main__':
         at_point(point, 'kill', NAMESPACES, 'own_pids')
         at_point(point, 'kill', no_pid, 'host_pids')
         at_point(point, 'error:ENOSPC', NAMESPACES, 'own_pids')
+        if not point.startswith('destroy'):
+            at_point(point, 'kill', NAMESPACES + ('user',), 'own_users')
         if not point.startswith('destroy'):
             run_at_point(point)
     foreground_killed()
