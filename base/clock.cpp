@@ -4,7 +4,6 @@
 #include <array>
 #include <climits>
 #include <cstdio>
-#include <ctime>
 
 namespace wherry {
 namespace {
@@ -51,12 +50,16 @@ std::string rfc3339(std::chrono::system_clock::time_point when) {
   const auto since = when.time_since_epoch();
   const auto whole = std::chrono::floor<std::chrono::seconds>(since);
   const auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(since - whole).count();
-  const std::time_t seconds = whole.count();
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
+  // By the calendar, since gmtime_r() reads /etc/localtime.
+  const auto day = std::chrono::floor<std::chrono::days>(whole);
+  const std::chrono::year_month_day date{std::chrono::sys_days{day}};
+  const std::chrono::hh_mm_ss time{whole - day};
   std::array<char, 64> text{};
-  const auto used = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  std::snprintf(text.data() + used, text.size() - used, ".%09lldZ", static_cast<long long>(nanos));
+  std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%09lldZ",
+                static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                static_cast<unsigned>(date.day()), static_cast<int>(time.hours().count()),
+                static_cast<int>(time.minutes().count()), static_cast<int>(time.seconds().count()),
+                static_cast<long long>(nanos));
   return text.data();
 }
 

@@ -45,8 +45,10 @@ Result<StatLine> read_stat(pid_t pid) {
 }  // namespace
 
 Result<std::string> boot_id() {
-  const auto text = TRY(read_file_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 128));
-  return std::string{trim(text)};
+  static std::string known;  // it changes with a boot, which this process does not outlive
+  if (known.empty())
+    known = trim(TRY(read_file_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 128)));
+  return known;
 }
 
 Result<ProcessIdentity> identify(pid_t pid) {

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/memfd.h>
-#include <linux/mount.h>
 #include <sys/sendfile.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -43,29 +42,14 @@ Result<UniqueFd> executable_memfd(const std::string& name) {
   return fd;
 }
 
-// A file of an overlay that is read-only for good, directly at the root of its mount: seen from no
-// namespace, its path is "/" and its name.
+// A file of an overlay that is read-only for good (tools/wherry-oci/view.c), directly at the root
+// of its mount: seen from no namespace, its path is "/" and its name.
 bool is_view(int file) {
   struct statfs fs {};
   if (::fstatfs(file, &fs) < 0 || fs.f_type != OVERLAYFS_SUPER_MAGIC) return false;
   if ((fs.f_flags & ST_RDONLY) == 0) return false;
   const auto path = sys::readlinkat(AT_FDCWD, "/proc/self/exe");
   return path.ok() && path.value().rfind('/') == 0;
-}
-
-// The own program through an overlay of its directory. An overlay without an upper layer wants two
-// lower ones; nothing is looked up in the second.
-Result<UniqueFd> open_view() {
-  const auto path = TRY(sys::readlinkat(AT_FDCWD, "/proc/self/exe"));
-  const auto slash = path.rfind('/');
-  if (slash == std::string::npos || slash == 0)
-    return Error::make(Code::kUnsupported, "own program: it is in no directory that could be seen");
-  const auto fs = TRY(sys::fsopen("overlay"));
-  TRY(sys::fsconfig_string(fs.get(), "lowerdir+", path.substr(0, slash)));
-  TRY(sys::fsconfig_string(fs.get(), "lowerdir+", "/sys"));
-  TRY(sys::fsconfig_create(fs.get()));
-  const auto view = TRY(sys::fsmount(fs.get(), MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV));
-  return sys::openat(view.get(), path.substr(slash + 1), O_RDONLY | O_NOFOLLOW);
 }
 
 }  // namespace
@@ -126,8 +110,6 @@ Result<std::string> build_id(int file) {
 
 Result<> reexec_sealed(char* const* argv, char* const* env) {
   if (runs_sealed()) return {};
-  if (const auto view = open_view(); view.ok())
-    ::syscall(SYS_execveat, view.value().get(), "", argv, env, AT_EMPTY_PATH);
   const auto self = TRY(sys::openat(AT_FDCWD, "/proc/self/exe", O_RDONLY));
   const auto copy = TRY_CTX(seal_program(self.get(), "wherry"), "seal own program");
   ::syscall(SYS_execveat, copy.get(), "", argv, env, AT_EMPTY_PATH);

@@ -11,15 +11,13 @@ namespace wherry {
 // A memfd with the whole content of `file`, sealed against write, grow and shrink; a short copy is
 // an error. O_CLOEXEC.
 Result<UniqueFd> seal_program(int file, const std::string& name);
-// Whether /proc/self/exe is such a memfd, or the file of a view as reexec_sealed() makes it.
+// Whether /proc/self/exe is such a memfd, or the file of a view as tools/wherry-oci/view.h makes
+// it.
 bool runs_sealed();
 // The ELF note NT_GNU_BUILD_ID of a program in hex, "" when it has none.
 Result<std::string> build_id(int file);
 // Replaces this process by one of the same program, arguments, environment and descriptors that
-// cannot be written to. What is executed is the file seen through an overlay without an upper
-// layer, which no remount makes writable, on a mount that is in no namespace: that costs 0.4 ms, a
-// copy of 3 MB into a memfd 3 (measured on 6.18). Where such an overlay cannot be made (before
-// Linux 6.7, overlays stacked too deep) it is the copy. Returns at once when it runs sealed
+// runs from such a copy (3 ms for 3 MB, measured on 6.18). Returns at once when it runs sealed
 // already; returns an error, never silently, when it cannot be done.
 Result<> reexec_sealed(char* const* argv, char* const* env);
 

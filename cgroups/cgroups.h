@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -173,6 +174,9 @@ class Place {
     std::string key() const { return controllers.empty() ? "" : controllers.front(); }
   };
   Place() = default;
+  // `key`: Directory::key() of a v1 hierarchy.
+  static Result<Place> open_parts(const Hierarchies& hierarchies, const std::string& path,
+                                  const std::function<bool(const std::string& key)>& wanted);
   static Result<> open_directory_of(Directory& directory, const std::string& path);
   static std::vector<Directory> v1_directories(const Hierarchies& hierarchies);
   const Directory* find(const std::string& controller) const;

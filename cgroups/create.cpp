@@ -238,7 +238,8 @@ Result<> Place::open_directory_of(Directory& directory, const std::string& path)
   return {};
 }
 
-Result<Place> Place::open(const Hierarchies& hierarchies, const std::string& path) {
+Result<Place> Place::open_parts(const Hierarchies& hierarchies, const std::string& path,
+                                const std::function<bool(const std::string& key)>& wanted) {
   TRY(check_path(path));
   Place place;
   place.path_ = path;
@@ -247,6 +248,7 @@ Result<Place> Place::open(const Hierarchies& hierarchies, const std::string& pat
   place.unified_.mount_point = hierarchies.unified;
   TRY_CTX(open_directory_of(place.unified_, path), context);
   for (auto& directory : v1_directories(hierarchies)) {
+    if (!wanted(directory.key())) continue;
     if (auto opened = open_directory_of(directory, path); opened.ok())
       place.v1_.push_back(std::move(directory));
     else if (!gone(opened.error()))
@@ -255,13 +257,21 @@ Result<Place> Place::open(const Hierarchies& hierarchies, const std::string& pat
   return place;
 }
 
+Result<Place> Place::open(const Hierarchies& hierarchies, const std::string& path) {
+  return open_parts(hierarchies, path, [](const std::string&) { return true; });
+}
+
 Result<Place> Place::open(const Hierarchies& hierarchies, const std::string& path,
                           const std::vector<DirectoryId>& own) {
-  auto place = TRY(open(hierarchies, path));
+  const auto id_of = [](const std::vector<DirectoryId>& ids, const std::string& key) {
+    return std::find_if(ids.begin(), ids.end(),
+                        [&](const auto& one) { return one.controller == key; });
+  };
+  auto place = TRY(open_parts(
+      hierarchies, path, [&](const std::string& key) { return id_of(own, key) != own.end(); }));
   const auto ids = TRY(place.directories());
   const auto is_own = [&](const std::string& key) {
-    const auto id = std::find_if(ids.begin(), ids.end(),
-                                 [&](const auto& one) { return one.controller == key; });
+    const auto id = id_of(ids, key);
     return id != ids.end() && std::find(own.begin(), own.end(), *id) != own.end();
   };
   if (!is_own(""))

@@ -95,9 +95,13 @@ Result<> destroy(int record_dir, const std::string& fallback_cgroup, Deadline de
     return {};
   };
   if (record.ok()) {
-    if (const auto place = TRY(own_place(*record))) TRY(end_all(*place));
-    TRY(cgroups::Place::remove(TRY(cgroups::discover()), record->cgroup, record->directories,
-                               deadline));
+    const auto hierarchies = TRY(cgroups::discover());
+    if (const auto place = TRY(own_place(*record, hierarchies))) {
+      TRY(end_all(*place));
+      TRY(place->remove(deadline));
+    } else {
+      TRY(cgroups::Place::remove(hierarchies, record->cgroup, record->directories, deadline));
+    }
     TRY(wait_gone(record->init, deadline));
   } else if (!fallback_cgroup.empty()) {
     auto place = cgroups::Place::open(TRY(cgroups::discover()), fallback_cgroup);

@@ -78,12 +78,16 @@ Result<Record> load_record(int record_dir) {
   return record;
 }
 
-Result<std::optional<cgroups::Place>> own_place(const Record& record) {
-  const auto hierarchies = TRY(cgroups::discover());
+Result<std::optional<cgroups::Place>> own_place(const Record& record,
+                                                const cgroups::Hierarchies& hierarchies) {
   auto place = cgroups::Place::open(hierarchies, record.cgroup, record.directories);
   if (place.ok()) return std::optional{std::move(place).value()};
   if (place.error().code() == Code::kNotFound) return std::optional<cgroups::Place>{};
   return std::move(place).error();
+}
+
+Result<std::optional<cgroups::Place>> own_place(const Record& record) {
+  return own_place(record, TRY(cgroups::discover()));
 }
 
 }  // namespace wherry::container

@@ -15,7 +15,9 @@ inline constexpr const char* kHooksFile = "hooks.json";  // there only when the 
 
 Result<> save_record(int record_dir, const Record& record);
 // The place of the record's own directories; nullopt when it is gone.
-Result<std::optional<cgroups::Place>> own_place(const Record& record);
+Result<std::optional<cgroups::Place>> own_place(const Record& record,
+                                                const cgroups::Hierarchies& hierarchies);
+Result<std::optional<cgroups::Place>> own_place(const Record& record);  // of what discover() finds
 // ids: [A-Za-z0-9_][A-Za-z0-9_.+-]*, at most 255 bytes (SEC-54).
 Result<> check_id(const std::string& id);
 

@@ -1,5 +1,6 @@
 // wherry-oci: an OCI runtime with runc's command line.
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "tools/wherry-oci/verbs.h"
+#include "tools/wherry-oci/view.h"
 
 namespace wherry::tool {
 namespace {
@@ -78,7 +80,7 @@ int run(int argc, char** argv) {
   // runc's: 1 for a failure of its own, 255 for exec, where 1 could be the command's.
   const int failure = options->verb == "exec" ? 255 : 1;
   if (enters_containers(options->verb))
-    if (auto sealed = reexec_sealed(argv, environ); !sealed.ok())
+    if (auto sealed = reexec_sealed(argv, environ); !sealed.ok())  // where view.c could not
       return report(sealed.error(), options->global, failure);
   auto status = verb_of(options->verb)(*options);
   if (!status.ok()) return report(status.error(), options->global, failure);
@@ -100,7 +102,13 @@ int main(int argc, char** argv) {
     std::fputs("wherry-oci: it must not be setuid or have file capabilities\n", stderr);
     return 1;
   }
+#ifndef __x86_64__  // there it was done before main()
+  wherry_execute_view(argv, environ);
+#endif
   wherry::tool::ensure_stdio();
+  // It lives for milliseconds: memory is asked for in few steps and goes back with the process.
+  ::mallopt(M_TOP_PAD, 1 << 20);
+  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
   ::umask(0077);
   ::signal(SIGPIPE, SIG_IGN);
   try {
