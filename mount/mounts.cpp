@@ -327,8 +327,9 @@ Result<std::vector<Planned>> plan_mounts(const std::vector<oci::Mount>& mounts,
                                          const std::string& bundle, const OpenedSources& opened,
                                          const std::string& label, const IdMapper& id_mapper) {
   for (const auto& [destination, fd] : opened)
-    if (std::count_if(mounts.begin(), mounts.end(),
-                      [&](const auto& mount) { return mount.destination == destination; }) != 1)
+    if (std::count_if(mounts.begin(), mounts.end(), [&name = destination](const auto& mount) {
+          return mount.destination == name;
+        }) != 1)
       return Error::make(Code::kInvalid,
                          cat("mount '", destination, "': its opened source is not of one mount"));
   std::vector<Planned> planned;
