@@ -209,8 +209,10 @@ Result<> plan_process(const oci::Process& process, int rootfd, init::Plan& plan)
     plan.groups.insert(plan.groups.begin(), plan.gid);
   if (process.capabilities)
     plan.capabilities = TRY_CTX(capability_sets(*process.capabilities), "process.capabilities");
-  for (const auto& limit : process.rlimits)
-    plan.rlimits.emplace_back(TRY(rlimit_number(limit.type)), rlimit{limit.soft, limit.hard});
+  for (const auto& limit : process.rlimits) {
+    const int resource = TRY(rlimit_number(limit.type));
+    plan.rlimits.push_back({limit.type, resource, rlimit{limit.soft, limit.hard}});
+  }
   plan.no_new_privileges = process.no_new_privileges;
   plan.oom_score_adj = process.oom_score_adj;
   plan.terminal = process.terminal;

@@ -58,6 +58,12 @@ struct RootPlan {
   std::vector<std::string> masked_paths, readonly_paths;
 };
 
+struct Limit {
+  std::string name;  // "RLIMIT_NOFILE", for messages
+  int resource;      // of setrlimit(2)
+  rlimit value;
+};
+
 struct Plan {
   // Surroundings. A container has `root`; an exec has `joins` and `pid_namespace` only.
   std::vector<Join> joins;
@@ -97,7 +103,7 @@ struct Plan {
   std::vector<gid_t> groups;  // exact list for setgroups(2)
   mode_t umask = 0022;
   CapabilitySets capabilities;
-  std::vector<std::pair<int, rlimit>> rlimits;
+  std::vector<Limit> rlimits;
   bool no_new_privileges = false;
   std::vector<sock_filter> seccomp;  // empty: no filter
   unsigned seccomp_flags = 0;

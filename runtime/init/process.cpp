@@ -166,10 +166,9 @@ Result<> set_sysctls(const Plan& plan, const UniqueFd& procfs) {
 }
 
 Result<> set_limits(const Plan& plan, pid_t pid, int process) {
-  for (const auto& [resource, limit] : plan.rlimits)
-    if (::prlimit(pid, static_cast<__rlimit_resource>(resource), &limit, nullptr) < 0)
-      return Error::sys("prlimit",
-                        cat("resource ", resource, " = ", limit.rlim_cur, ":", limit.rlim_max))
+  for (const auto& [name, resource, value] : plan.rlimits)
+    if (::prlimit(pid, static_cast<__rlimit_resource>(resource), &value, nullptr) < 0)
+      return Error::sys("prlimit", cat(name, " = ", value.rlim_cur, ":", value.rlim_max))
           .hint("raising a hard limit needs CAP_SYS_RESOURCE");
   if (!plan.pid_namespace || !plan.properties.scheduler_ends_at_fork())
     TRY(set_scheduling(plan.properties, pid));

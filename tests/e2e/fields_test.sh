@@ -5,6 +5,9 @@ set -u
 before=$(snapshot)
 stat_field() { shell "$1" "cut -d' ' -f$2 /proc/self/stat" "$3"; } # of the payload itself: the shell's child inherits it
 
+# process.rlimits: what cannot be raised is named (a root without CAP_SYS_RESOURCE)
+b=$(bundle limits '.process.args=["true"] | .process.rlimits=[{"type":"RLIMIT_NOFILE","soft":500,"hard":16000}]')
+match Rlimits_Named "prlimit 'RLIMIT_NOFILE = 500:16000'.*CAP_SYS_RESOURCE" "$(ulimit -n 1000; capsh --drop=cap_sys_resource -- -c '"$0" --root "$1" run -b "$2" limits 2>&1' "$WHERRY_BIN/wherry-oci" "$work/state" "$b" </dev/null)"
 # process.scheduler (proc(5), stat: 19 nice, 40 rt_priority, 41 policy)
 expect Scheduler_Nice 5 "$(stat_field nice 19 '.process.scheduler={"policy":"SCHED_OTHER","nice":5}')"
 expect Scheduler_Batch 3 "$(stat_field batch 41 '.process.scheduler={"policy":"SCHED_BATCH"}')"
