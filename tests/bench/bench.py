@@ -193,7 +193,7 @@ class Bench:
         self.turns, self.bare = (self.compile(name) for name in ("turns", "bare"))
         self.facts = os.path.join(work, "facts")
         shutil.copy(options.facts, self.facts)
-        state = os.path.join(work, "state")  # as /run is on most machines
+        self.state = state = os.path.join(work, "state")  # as /run is on most machines
         os.mkdir(state)
         run_quietly("mount", "-t", "tmpfs", "tmpfs", state)
         self.tree = PrivateTree()  # a copy of this one's mounts: after the last of them

@@ -34,10 +34,14 @@ class Engine:
 
 
 def engines(bench):
-    flags = ["--root", os.path.join(bench.work, "w-root"), "--state", os.path.join(bench.work, "w-state"),
+    """What lasts is on a disk and what is of a boot in memory, for both: as /var/lib and /run are on most machines."""
+    disk, memory = bench.work, bench.state
+    flags = ["--root", os.path.join(disk, "w-root"), "--state", os.path.join(memory, "w-state"),
              "--cgroup-parent", "/wherry-test-bench/pods"]
+    peers = ["--root", os.path.join(disk, "p-root"), "--runroot", os.path.join(memory, "p-run"),
+             "--tmpdir", os.path.join(memory, "p-tmp")]
     return (Engine("wherry", os.path.join(bench.options.bin, "wherry"), flags, []),
-            Engine("podman", shutil.which("podman"), [], PODMAN_LIMITS, bench.tree.path))
+            Engine("podman", shutil.which("podman"), peers, PODMAN_LIMITS, bench.tree.path))
 
 
 def make_archive(bench):
