@@ -8,6 +8,7 @@
 #include "base/process.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "base/timing.h"
 #include "bpf/device_filter.h"
 #include "runtime/container/container.h"
 #include "runtime/container/explain.h"
@@ -112,6 +113,7 @@ Result<Created> launch_behind_gate(const oci::Spec& spec, CreateOptions& options
                                    const cgroups::Hierarchies& hierarchies,
                                    const std::vector<std::string>& controllers,
                                    const cgroups::Place& place, Record& record, Deadline deadline) {
+  mark_phase("record");
   auto planned = TRY(make_plan({spec, options, hierarchies, controllers}, deadline));
   UniqueFd null;
   TRY(plan_stdio(options.stdio, planned.plan, null));
@@ -140,6 +142,7 @@ Result<Created> launch_behind_gate(const oci::Spec& spec, CreateOptions& options
       return run_create_hooks(options.record_dir, spec.hooks, record, child, deadline);
     };
   }
+  mark_phase("plan, seccomp included");
   auto child = TRY(launch_child(launch, deadline));
   auto finish = [&]() -> Result<> {
     FAULT_POINT("create.record");
@@ -153,6 +156,7 @@ Result<Created> launch_behind_gate(const oci::Spec& spec, CreateOptions& options
     abandon(child, deadline);
     return std::move(finished).error();
   }
+  mark_phase("record");
   return Created{record.init, std::move(child.pidfd), std::move(child.console)};
 }
 
@@ -161,6 +165,7 @@ Result<Created> launch_behind_gate(const oci::Spec& spec, CreateOptions& options
 Result<Created> create(const oci::Spec& spec, CreateOptions options, Deadline deadline) {
   TRY(check_id(options.id));
   TRY(refuse_unsupported(spec));
+  mark_phase("check of the spec");
   const auto hierarchies = TRY(cgroups::discover());
   Record record;
   record.id = options.id;
@@ -175,12 +180,14 @@ Result<Created> create(const oci::Spec& spec, CreateOptions options, Deadline de
   record.directories = cgroups::Place::planned(hierarchies, controllers);
   // Before the first resource: from here on destroy() can find whatever there will be (REL-10).
   TRY(save_record(options.record_dir, record));
+  mark_phase("record");
   FAULT_POINT("create.announced");
   const int record_dir = options.record_dir;
   auto build = [&]() -> Result<Created> {
     const auto filter = TRY(plan_device_filter(*spec.linux_));
     auto place = TRY(make_place(spec, filter, hierarchies, record.cgroup, controllers));
     const auto launch = [&]() -> Result<Created> {
+      mark_phase("cgroups and device filter");
       FAULT_POINT("create.placed");
       // Nothing is put in before it is on record which directories are ours.
       record.directories = TRY(place.directories());

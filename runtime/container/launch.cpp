@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "base/timing.h"
 #include "mount/stage.h"
 #include "runtime/container/id_maps.h"
 #include "runtime/container/record.h"
@@ -216,6 +217,7 @@ Result<> converse(const Launch& launch, Launched& child, Deadline deadline) {
       TRY(run_hooks(launch, child, deadline));
       TRY(sequence.accept(Step::kHooksRun));
     } else {
+      mark_phase("init, up to the gate", decode_phases(message.text));
       return set_from_outside(launch, child);  // ready
     }
   }
@@ -229,6 +231,7 @@ Result<Launched> launch_child(Launch& launch, Deadline deadline) {
   TRY(theirs.move_above(3 + static_cast<int>(launch.plan.preserve_fds)));
   auto cloned = TRY(clone_child(launch));
   if (cloned.pid == 0) init::become_container(launch.plan, theirs);
+  mark_phase("clone");
   theirs.close();
   launch.plan.gate.reset();
   launch.plan.result.reset();

@@ -7,6 +7,7 @@
 
 #include "base/sys.h"
 #include "base/text.h"
+#include "base/timing.h"
 #include "cgroups/cgroups.h"
 #include "mount/stage.h"
 #include "runtime/init/credentials.h"
@@ -19,6 +20,19 @@ namespace {
 
 constexpr auto kCreatorAnswers = Millis{60000};
 constexpr int kNewTime = 0x80;  // CLONE_NEWTIME (Linux 5.6); sched.h has it or not
+
+// Which step it is at, for errors and for --timing.
+class Progress {
+ public:
+  void at(Where where) {
+    mark_phase(to_string(where_));
+    where_ = where;
+  }
+  Where now() const { return where_; }
+
+ private:
+  Where where_ = Where::kJoin;
+};
 
 Result<> close_to_others(const Plan& plan, int channel) {
   // Before joining: after it a process in there may look at us (CVE-2016-9962).
@@ -90,37 +104,37 @@ Result<> run_create_hooks(const HookPlan& hooks, const Channel& channel) {
                    Deadline::in(hooks.create_wait));
 }
 
-Result<> build_root(Plan& plan, Where& where, const Channel& channel, UniqueFd& terminal) {
+Result<> build_root(Plan& plan, Progress& progress, const Channel& channel, UniqueFd& terminal) {
   auto& root = *plan.root;
   const int fd = root.root.get();
-  where = Where::kMounts;
+  progress.at(Where::kMounts);
   TRY(mount::do_mounts(fd, root.mounts, root.cgroups));
-  where = Where::kDevices;
+  progress.at(Where::kDevices);
   TRY(plan.user_namespace ? mount::bind_devices(fd, root.devices, root.device_binds)
                           : mount::make_devices(fd, root.devices));
   if (plan.terminal) {
-    where = Where::kConsole;
+    progress.at(Where::kConsole);
     auto console = TRY(mount::make_console(fd, plan.console_size, plan.uid));
     terminal = std::move(console.slave);
     TRY(channel.send({.step = Step::kConsole, .text = {}, .fd = std::move(console.master)}));
   }
   if (plan.hooks) {
-    where = Where::kHooks;
+    progress.at(Where::kHooks);
     TRY(run_create_hooks(*plan.hooks, channel));
   }
-  where = Where::kMasks;
+  progress.at(Where::kMasks);
   TRY(prepare_working_directory(plan, fd));
   TRY(mount::mask_paths(fd, root.masked_paths));
   TRY(mount::make_read_only(fd, root.readonly_paths));
   if (root.read_only) TRY(mount::make_root_read_only(fd));
-  where = Where::kEnterRoot;
+  progress.at(Where::kEnterRoot);
   TRY(mount::enter_root(fd));
   return mount::set_root_propagation(root.propagation, root.propagation_recursive);
 }
 
 // The table of contents: everything that can fail before the gate, in order.
-Result<> set_up(Plan& plan, const Channel& channel, Where& where) {
-  where = Where::kJoin;
+Result<> set_up(Plan& plan, const Channel& channel, Progress& progress) {
+  progress.at(Where::kJoin);
   TRY(close_to_others(plan, channel.fd()));
   UniqueFd procfs;
   if (!plan.root) procfs = TRY(open_procfs(plan));  // of an exec: before it is in there
@@ -131,39 +145,39 @@ Result<> set_up(Plan& plan, const Channel& channel, Where& where) {
     TRY(mount::take_staged(plan.root->stage_at, plan.root->trees()));
   if (plan.root && !plan.root->attach_at.empty())
     attach_at = TRY(sys::openat(AT_FDCWD, plan.root->attach_at, O_PATH | O_DIRECTORY));
-  where = Where::kMaps;
+  progress.at(Where::kMaps);
   TRY(get_maps(plan, channel));
-  where = Where::kSession;
+  progress.at(Where::kSession);
   TRY(new_session());
   if (plan.root) {
-    where = Where::kIsolate;
+    progress.at(Where::kIsolate);
     TRY(mount::isolate(plan.root->propagation));
     procfs = TRY(open_procfs(plan));
-    where = Where::kRoot;
+    progress.at(Where::kRoot);
     TRY(mount::attach_root(plan.root->root.get(), attach_at.get()));
   }
-  where = Where::kPlace;
+  progress.at(Where::kPlace);
   TRY(place(plan));
   UniqueFd terminal;
   if (plan.root) {
-    TRY(build_root(plan, where, channel, terminal));
+    TRY(build_root(plan, progress, channel, terminal));
   } else if (plan.terminal) {
-    where = Where::kConsole;
+    progress.at(Where::kConsole);
     terminal = TRY(open_exec_terminal(plan, channel));
   }
-  where = Where::kHostname;
+  progress.at(Where::kHostname);
   TRY(set_names(plan));
   if (plan.new_network) TRY(bring_up_loopback());
-  where = Where::kSysctl;
+  progress.at(Where::kSysctl);
   TRY(set_sysctls(plan, procfs));
-  where = Where::kLimits;
+  progress.at(Where::kLimits);
   TRY(set_own(plan, procfs));
   procfs.reset();
-  where = Where::kKeyring;
+  progress.at(Where::kKeyring);
   TRY(new_keyring(plan));
-  where = Where::kWorkingDirectory;
+  progress.at(Where::kWorkingDirectory);
   TRY(enter_working_directory(plan.cwd));
-  where = Where::kDescriptors;
+  progress.at(Where::kDescriptors);
   return arrange_descriptors(plan, channel.fd(), terminal);
 }
 
@@ -175,12 +189,16 @@ Result<> set_up(Plan& plan, const Channel& channel, Where& where) {
 }  // namespace
 
 void become_container(Plan& plan, Channel& channel) {
-  Where where = Where::kJoin;
+  restart_timing();
+  Progress progress;
   ::umask(0);  // modes of what is made in the root are exact
-  if (auto done = set_up(plan, channel, where); !done.ok()) give_up(channel, where, done.error());
+  if (auto done = set_up(plan, channel, progress); !done.ok())
+    give_up(channel, progress.now(), done.error());
   const auto program = find_program(plan);
   if (!program.ok()) give_up(channel, Where::kExec, program.error());
-  if (!channel.send({.step = Step::kReady, .where = Where::kReady, .text = {}, .fd = {}}).ok())
+  progress.at(Where::kReady);
+  const auto times = timing() ? encode_phases(phases()) : "";
+  if (!channel.send({.step = Step::kReady, .where = Where::kReady, .text = times, .fd = {}}).ok())
     ::_exit(1);
   // The creator's end means that there is no record of us: nobody could ever find us again.
   const auto recorded = channel.receive(Deadline::in(kCreatorAnswers));

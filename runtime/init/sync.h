@@ -85,7 +85,7 @@ struct Message {
   Where where{};
   int err = 0;
   std::uint8_t code = 0;  // of Code, with kFailed
-  std::string text;       // at most kMostText bytes
+  std::string text;       // at most kMostText bytes; with kReady: encode_phases(), when asked for
   pid_t pid = 0;          // with kEntered: its number for the sender
   UniqueFd fd;            // with kConsole and kEntered
 };

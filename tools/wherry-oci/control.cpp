@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "base/timing.h"
 #include "runtime/container/container.h"
 #include "runtime/container/record.h"
 #include "tools/wherry-oci/verbs.h"
@@ -82,6 +83,7 @@ Result<int> start(const Options& options) {
   const auto id = TRY(the_id(options, 1));
   const auto dir = TRY(open_container(options, id, Locking::kYes));
   auto started = container::start(dir.container.get(), Deadline::in(kVerbTime));
+  mark_phase("gate and execve");
   if (started.ok()) return 0;
   // A hook that fails ends the container, and then nothing of it stays (runtime-spec, lifecycle).
   const bool by_hook = started.error().step() == "hooks";

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "base/timing.h"
 #include "runtime/container/container.h"
 #include "runtime/container/record.h"
 #include "tools/wherry-oci/verbs.h"
@@ -53,7 +54,9 @@ Result<Made> make(const Options& options, const std::string& id) {
   const auto bundle = TRY(absolute(options.bundle));
   const auto spec = TRY(load_spec(bundle));
   TRY(check_terminal(options, spec));
+  mark_phase("config.json");
   Made made{TRY(make_container_dir(options, id)), {}};
+  mark_phase("record");
   container::CreateOptions create;
   create.id = id;
   create.bundle = bundle;
@@ -94,9 +97,11 @@ Result<> delete_ended(StateDir& dir, const std::string& id) {
 Result<int> attend_and_delete(const Options& options, Made made, const std::string& id) {
   made.dir.lock.reset();  // exec, kill and the like may go on while it runs
   auto code = attend(made.created.pidfd, std::move(made.created.console));
+  mark_phase("the payload");
   if (options.keep) return code;
   auto removed = delete_ended(made.dir, id);
   reap_orphans();
+  mark_phase("delete");
   if (code.ok() && !removed.ok()) return std::move(removed).error();
   return code;
 }
@@ -115,6 +120,7 @@ Result<int> create_or_run(const Options& options) {
     undo(made.dir, id).ignore("the first error is the one to tell");
     return std::move(error).context(cat("start container '", id, "'"));
   }
+  mark_phase("gate and execve");
   if (!foreground) return 0;
   return attend_and_delete(options, std::move(made), id);
 }

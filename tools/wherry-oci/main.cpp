@@ -14,6 +14,7 @@
 #include "base/sealed.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "base/timing.h"
 #include "tools/wherry-oci/verbs.h"
 #include "tools/wherry-oci/view.h"
 
@@ -82,7 +83,12 @@ int run(int argc, char** argv) {
   if (enters_containers(options->verb))
     if (auto sealed = reexec_sealed(argv, environ); !sealed.ok())  // where view.c could not
       return report(sealed.error(), options->global, failure);
+  if (options->timing) begin_timing("start of the program");
   auto status = verb_of(options->verb)(*options);
+  if (options->timing) {
+    mark_phase("rest");
+    std::fputs(table_of(phases()).c_str(), stderr);
+  }
   if (!status.ok()) return report(status.error(), options->global, failure);
   return status.value();
 }

@@ -62,6 +62,12 @@ Result<> add_gid(Options& options, const std::string& value) {
   return {};
 }
 
+const Flag& timing_flag() {
+  static const Flag flag{"timing", 0, false, "say on stderr what the time went into",
+                         on(&Options::timing)};
+  return flag;
+}
+
 const std::vector<Flag>& create_flags() {
   static const std::vector<Flag> flags = {
       {"bundle", 'b', true, "directory with config.json (default: the current one)",
@@ -75,6 +81,7 @@ const std::vector<Flag>& create_flags() {
        on(&Options::no_new_keyring)},
       {"no-pivot", 0, false, "refused",
        refuse("--no-pivot: a root without pivot_root can be left; it is not offered")},
+      timing_flag(),
   };
   return flags;
 }
@@ -166,7 +173,7 @@ const std::map<std::string, std::pair<std::string, std::vector<Flag>>>& verbs() 
   static const std::map<std::string, std::pair<std::string, std::vector<Flag>>> table = {
       {"create", {"create [flags] ID", create_flags()}},
       {"run", {"run [flags] ID", run_flags()}},
-      {"start", {"start ID", {}}},
+      {"start", {"start [flags] ID", {timing_flag()}}},
       {"state", {"state ID", {}}},
       {"kill",
        {"kill [--all] ID [SIGNAL]",

@@ -25,6 +25,7 @@ struct Options {
   // create and run
   std::string bundle = ".", console_socket, pid_file;
   unsigned preserve_fds = 0;
+  bool timing = false;  // start as well
   bool no_new_keyring = false, detach = false, keep = false, no_subreaper = false;
   // kill, delete
   bool all = false, force = false;
