@@ -6,21 +6,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "base/file.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "runtime/container/seccomp_rules.h"
 
 namespace wherry::container {
 namespace {
 
 constexpr std::size_t kLargestFilter = sizeof(sock_filter) * BPF_MAXINSNS;
-constexpr std::string_view kCacheVersion = "1";
+constexpr std::string_view kCacheVersion = "2";
 
 Result<std::uint32_t> action_value(const std::string& action, unsigned errno_value) {
   static const std::map<std::string_view, std::uint32_t> kActions = {
@@ -83,7 +86,7 @@ Result<> failed(int rc, std::string_view call, std::string_view object) {
 }
 
 Result<> add_rule(const Context& context, const oci::SeccompRule& rule,
-                  std::uint32_t default_action) {
+                  std::uint32_t default_action, const std::set<std::string>& covered) {
   const auto action = TRY(action_value(rule.action, rule.errno_ret.value_or(EPERM)));
   if (action == default_action) return {};  // libseccomp refuses what would change nothing
   std::vector<scmp_arg_cmp> args;
@@ -101,6 +104,7 @@ Result<> add_rule(const Context& context, const oci::SeccompRule& rule,
     args.push_back(compare);
   }
   for (const auto& name : rule.names) {
+    if (covered.contains(name)) continue;
     const int number = ::seccomp_syscall_resolve_name(name.c_str());
     if (number == __NR_SCMP_ERROR)
       continue;  // of another kernel or a newer one: covered by the ENOSYS prologue
@@ -141,6 +145,25 @@ std::vector<sock_filter> enosys_prologue(std::uint32_t newest) {
   };
 }
 
+std::vector<RuleTarget> rule_targets(const oci::Seccomp& profile) {
+  std::vector<std::uint32_t> architectures{::seccomp_arch_native()};
+  for (const auto& name : profile.architectures)
+    if (const auto value = architecture_value(name);
+        value.ok() &&
+        std::find(architectures.begin(), architectures.end(), value.value()) == architectures.end())
+      architectures.push_back(value.value());
+  std::vector<RuleTarget> targets;
+  for (const auto architecture : architectures) {
+    const auto number_of = [architecture](const std::string& name) {
+      return ::seccomp_syscall_resolve_name_arch(architecture, name.c_str());
+    };
+    // x32 is told from x86-64 by a bit of the number alone.
+    const auto audit = architecture == SCMP_ARCH_X32 ? SCMP_ARCH_X86_64 : architecture;
+    targets.push_back({audit, number_of});
+  }
+  return targets;
+}
+
 // In the throw-away child: the filter, or an error.
 Result<> compile_into(const oci::Seccomp& profile, int out) {
   const auto default_action =
@@ -153,12 +176,19 @@ Result<> compile_into(const oci::Seccomp& profile, int out) {
   }
   ::seccomp_attr_set(context.raw, SCMP_FLTATR_CTL_OPTIMIZE,
                      2);  // a binary tree: a tenth of the instructions run
-  for (const auto& rule : profile.syscalls) TRY(add_rule(context, rule, default_action));
-  if (profile.default_action == "SCMP_ACT_ERRNO") {
-    const auto prologue = enosys_prologue(newest_known_syscall());
-    TRY(sys::write_all(out, {reinterpret_cast<const char*>(prologue.data()),
-                             prologue.size() * sizeof(sock_filter)}));
-  }
+  const auto own = TRY(compile_own_rules(
+      profile, rule_targets(profile), default_action, [](const oci::SeccompRule& rule) {
+        return action_value(rule.action, rule.errno_ret.value_or(EPERM));
+      }));
+  for (const auto& rule : profile.syscalls)
+    TRY(add_rule(context, rule, default_action, own.covered));
+  const auto write = [&](const std::vector<sock_filter>& code) {
+    return sys::write_all(
+        out, {reinterpret_cast<const char*>(code.data()), code.size() * sizeof(sock_filter)});
+  };
+  TRY(write(own.code));
+  if (profile.default_action == "SCMP_ACT_ERRNO")
+    TRY(write(enosys_prologue(newest_known_syscall())));
   if (const int rc = ::seccomp_export_bpf(context.raw, out); rc < 0)
     return failed(rc, "seccomp_export_bpf", "");
   return {};
