@@ -69,8 +69,13 @@ Result<Json> Client::receive(Deadline deadline) {
 
 Result<Json> Client::call(const std::string& method, const Json& params, std::span<const int> fds,
                           Deadline deadline) {
-  TRY(send(method, params, fds, deadline));
-  return receive(deadline);
+  auto sent = send(method, params, fds, deadline);
+  if (sent.ok()) return receive(deadline);
+  if (!is_hang_up(sent.error())) return std::move(sent).error();
+  // Whoever refuses a connection says why and hangs up, maybe before we have asked.
+  auto said = receive(deadline);
+  if (said.ok() || !is_hang_up(said.error())) return said;
+  return std::move(sent).error();
 }
 
 bool is_hang_up(const Error& error) {

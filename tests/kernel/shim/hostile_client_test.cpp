@@ -76,6 +76,15 @@ TEST_F(HostileClient, ConnectionsThatAskNothingShutNobodyOutInSilence) {
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message().find("64 connections are open"), std::string::npos)
       << refused.error().message();
+  // One that asks when it has been hung up on already is told as well.
+  auto late = connect();
+  ASSERT_TRUE(late.ok());
+  ::usleep(200'000);
+  const auto told =
+      late->call("ping", parse_json("{}", "params").value(), {}, Deadline::in(kAnswer));
+  ASSERT_FALSE(told.ok());
+  EXPECT_NE(told.error().message().find("64 connections are open"), std::string::npos)
+      << told.error().message();
   idle.clear();
   bool answered = false;  // the worker has to see their end first
   for (int i = 0; i < 500 && !answered; ++i) {
