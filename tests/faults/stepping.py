@@ -22,11 +22,11 @@ def build(here):
     subprocess.run(['gcc', '-O1', '-o', STEPPER, f'{here}/stepper.c'], check=True)
 
 
-def step(options, what, words):
+def step(options, what, words, out_name='step.out'):
     """(status, standard output, standard error, {process: (calls, name of the call that was hit)}); status None: it hung."""
     if os.path.exists(REPORT):
         os.unlink(REPORT)
-    with open(f'{WORK}/step.out', 'w+') as out, open(f'{WORK}/step.err', 'w+') as err:
+    with open(f'{WORK}/{out_name}', 'w+') as out, open(f'{WORK}/step.err', 'w+') as err:
         stepper = subprocess.Popen([STEPPER, '-o', REPORT, *options, *what, '--', *command(*words)],
                                    stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment())
         try:
