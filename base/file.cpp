@@ -171,10 +171,12 @@ Result<> walk_tree(int dirfd,
   return walk_below(dirfd, "", visit);
 }
 
-bool is_entry(int dirfd, const std::string& name, int fd) {
-  const auto entry = sys::fstatat(dirfd, name), ours = sys::fstat(fd, name);
-  return entry.ok() && ours.ok() && entry.value().st_dev == ours.value().st_dev &&
-         entry.value().st_ino == ours.value().st_ino;
+Result<bool> is_entry(int dirfd, const std::string& name, int fd) {
+  auto entry = sys::fstatat(dirfd, name);
+  if (!entry.ok() && entry.error().code() == Code::kNotFound) return false;
+  if (!entry.ok()) return std::move(entry).error();
+  const auto ours = TRY(sys::fstat(fd, name));
+  return entry.value().st_dev == ours.st_dev && entry.value().st_ino == ours.st_ino;
 }
 
 Result<UniqueFd> lock_file_at(int dirfd, const std::string& name, LockKind kind,
@@ -183,7 +185,7 @@ Result<UniqueFd> lock_file_at(int dirfd, const std::string& name, LockKind kind,
     auto file = TRY(sys::openat(dirfd, name, O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
     TRY(lock_open_file(file.get(), name, kind, deadline));
     // Whoever held it may have removed it, and somebody else have locked a new one of that name.
-    if (is_entry(dirfd, name, file.get())) return file;
+    if (TRY(is_entry(dirfd, name, file.get()))) return file;
     if (deadline.expired())
       return Error::make(Code::kBusy, cat("'", name, "' is replaced all the time"));
   }

@@ -29,7 +29,8 @@ Result<UniqueFd> open_dir_at(int dirfd, const std::string& name);               
 Result<UniqueFd> make_dir_at(int dirfd, const std::string& name, mode_t mode);  // made or there
 
 // Whether `name` in `dirfd` is the very file or directory that `fd` is open on (no link followed).
-bool is_entry(int dirfd, const std::string& name, int fd);
+// A name that is missing is not; an error is one, lest what is ours be taken for another's.
+Result<bool> is_entry(int dirfd, const std::string& name, int fd);
 // The names in a directory, without '.' and '..', sorted.
 Result<std::vector<std::string>> list_dir(int dirfd);
 // Renamed away first, so that the name is free at once; then removed without crossing mounts.

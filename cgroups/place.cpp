@@ -132,16 +132,18 @@ Result<std::vector<DirectoryId>> Place::directories() const {
 Result<> Place::remove(Deadline deadline) const {
   // v2 last: open() goes by it, so whoever is killed in here leaves what the next one finds.
   Result<> first;
-  const auto remove_one = [&](const Directory& directory) {
+  const auto remove_one = [&](const Directory& directory) -> Result<> {
     // Somebody else may have made one of that name since ours went. Between this look and the
     // removal only an empty one can be hit, which its maker then misses at once.
-    if (!is_entry(directory.parent.get(), name_, directory.self.get())) return;
-    auto removed = remove_tree_of(directory.parent.get(), name_, name_of(directory), deadline);
-    if (first.ok()) first = std::move(removed);
+    if (!TRY(is_entry(directory.parent.get(), name_, directory.self.get()))) return {};
+    return remove_tree_of(directory.parent.get(), name_, name_of(directory), deadline);
   };
-  for (const auto& directory : v1_) remove_one(directory);
-  remove_one(unified_);
-  return first;
+  for (const auto& directory : v1_) {
+    auto removed = remove_one(directory);
+    if (first.ok()) first = std::move(removed);
+  }
+  TRY(std::move(first));  // for the same reason the unified one stays while another does
+  return remove_one(unified_);
 }
 
 Result<> Place::remove(const Hierarchies& hierarchies, const std::string& path,

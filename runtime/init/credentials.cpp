@@ -86,7 +86,8 @@ Result<> read_back(const CapabilitySets& sets) {
 unsigned last_capability() {
   static const unsigned last = [] {
     unsigned cap = 0;
-    while (cap < 63 && ::prctl(PR_CAPBSET_READ, cap + 1) >= 0) ++cap;
+    // Only EINVAL says that there are no more: at any other error the rest would stay in the sets.
+    while (cap < 63 && (::prctl(PR_CAPBSET_READ, cap + 1) >= 0 || errno != EINVAL)) ++cap;
     return cap;
   }();
   return last;

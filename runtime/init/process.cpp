@@ -126,7 +126,10 @@ Result<> new_session() {
   if (::setsid() < 0) return Error::sys("setsid");
   struct sigaction plain {};
   plain.sa_handler = SIG_DFL;
-  for (int signum = 1; signum < NSIG; ++signum) ::sigaction(signum, &plain, nullptr);
+  // EINVAL: SIGKILL, SIGSTOP and what the C library keeps for itself.
+  for (int signum = 1; signum < NSIG; ++signum)
+    if (::sigaction(signum, &plain, nullptr) < 0 && errno != EINVAL)
+      return Error::sys("sigaction", cat(signum));
   sigset_t none;
   sigemptyset(&none);
   if (::sigprocmask(SIG_SETMASK, &none, nullptr) < 0) return Error::sys("sigprocmask");

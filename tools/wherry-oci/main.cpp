@@ -97,7 +97,7 @@ int run(int argc, char** argv) {
 void ensure_stdio() {
   struct stat st {};
   for (int fd = 0; fd < 3; ++fd)
-    if (::fstat(fd, &st) < 0 && ::open("/dev/null", O_RDWR) != fd) ::_exit(1);
+    if (::fstat(fd, &st) < 0 && errno == EBADF && ::open("/dev/null", O_RDWR) != fd) ::_exit(1);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ Result<bool> lock_container(StateDir& dir, const std::string& id) {
   if (!lock.ok() && lock.error().code() == Code::kNotFound) return false;  // removed
   if (!lock.ok()) return std::move(lock).error().context(id);
   // It has been renamed away, perhaps, and the id belongs to another container by now.
-  if (!is_entry(dir.root.get(), id, dir.container.get())) return false;
+  if (!TRY(is_entry(dir.root.get(), id, dir.container.get()))) return false;
   dir.lock = std::move(lock).value();
   return true;
 }
@@ -69,15 +69,28 @@ Result<StateDir> make_container_dir(const Options& options, const std::string& i
       return Error::make(Code::kExists, cat("container '", id, "' exists already"));
     return std::move(made).error();
   }
-  dir.container = TRY(open_dir_at(dir.root.get(), id));
-  if (!TRY(lock_container(dir, id)))
+  auto container = open_dir_at(dir.root.get(), id);
+  if (!container.ok()) {
+    sys::unlinkat(dir.root.get(), id, AT_REMOVEDIR).ignore("the first error is told");
+    return std::move(container).error();
+  }
+  dir.container = std::move(container).value();
+  auto locked = lock_container(dir, id);
+  if (!locked.ok()) {
+    if (locked.error().code() != Code::kBusy) {  // then it is in the hands of who deletes it
+      sys::unlinkat(dir.container.get(), kLockFile, 0).ignore("it may not have been made");
+      sys::unlinkat(dir.root.get(), id, AT_REMOVEDIR).ignore("the first error is told");
+    }
+    return std::move(locked).error();
+  }
+  if (!locked.value())
     return Error::make(Code::kState, cat("container '", id, "' was deleted while it was made"));
   return dir;
 }
 
 Result<> remove_container_dir(const StateDir& dir, const std::string& id) {
   CHECK(dir.lock, "only who holds the lock may remove it");
-  if (!is_entry(dir.root.get(), id, dir.container.get())) return {};
+  if (!TRY(is_entry(dir.root.get(), id, dir.container.get()))) return {};
   return remove_tree(dir.root.get(), id);
 }
 

@@ -34,7 +34,7 @@ TEST(LockFile, OneThatWaitedTakesTheFileThatHasTheName) {
   if (child.value().pid == 0) {
     held.value().reset();  // the copy of the descriptor, which would hold the lock as well
     const auto got = lock(dir.value().get(), Millis{5000});
-    ::_exit(got.ok() && is_entry(dir.value().get(), "lock", got.value().get()) ? 0 : 1);
+    ::_exit(got.ok() && is_entry(dir.value().get(), "lock", got.value().get()).value() ? 0 : 1);
   }
   ::usleep(30000);  // the child waits by now; if not, it has an easier task
   ASSERT_TRUE(sys::unlinkat(dir.value().get(), "lock", 0).ok());
@@ -57,11 +57,11 @@ TEST(IsEntry, TellsOneFromALaterOneOfItsName) {
   const auto parent = open_private_dir(temp.path());
   const auto dir = make_dir_at(parent.value().get(), "a", 0700);
   ASSERT_TRUE(dir.ok());
-  EXPECT_TRUE(is_entry(parent.value().get(), "a", dir.value().get()));
+  EXPECT_TRUE(is_entry(parent.value().get(), "a", dir.value().get()).value());
   ASSERT_TRUE(remove_tree(parent.value().get(), "a").ok());
-  EXPECT_FALSE(is_entry(parent.value().get(), "a", dir.value().get()));
+  EXPECT_FALSE(is_entry(parent.value().get(), "a", dir.value().get()).value());
   ASSERT_TRUE(make_dir_at(parent.value().get(), "a", 0700).ok());
-  EXPECT_FALSE(is_entry(parent.value().get(), "a", dir.value().get()));
+  EXPECT_FALSE(is_entry(parent.value().get(), "a", dir.value().get()).value());
 }
 
 }  // namespace
