@@ -68,7 +68,10 @@ def told(name):
     """The facts that a container told in this file, or None when it told none."""
     with open(f'{WORK}/{name}') as file:
         text = file.read()
-    return facts.normalise(text, {}) if text.strip() else None
+    try:
+        return facts.normalise(text, {})
+    except ValueError:  # nothing, or it was ended in the middle
+        return None
 
 
 def ended():
