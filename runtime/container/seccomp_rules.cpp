@@ -147,10 +147,10 @@ Result<OwnRules> compile_own_rules(const oci::Seccomp& profile,
                                    std::uint32_t default_action, const ActionOf& action_of) {
   OwnRules own;
   const auto all = rules_by_name(profile);
-  for (const auto& [name, rules] : all)
+  for (const auto& entry : all)
     if (std::all_of(targets.begin(), targets.end(),
-                    [&](const auto& target) { return target.number_of(name) >= -1; }))
-      own.covered.insert(name);
+                    [&](const auto& target) { return target.number_of(entry.first) >= -1; }))
+      own.covered.insert(entry.first);
   for (const auto& target : targets) {
     Code calls;
     for (const auto& [name, rules] : all) {

@@ -32,7 +32,7 @@ void Hasher::Free::operator()(State* state) const {
 
 const Hasher::Kind* Hasher::find(const std::string& algorithm) {
   using Size = std::size_t;
-  static constexpr Kind kinds[] = {
+  static constexpr Kind kKinds[] = {
       {"sha256", SHA256_DIGEST_SIZE, [](State& s) { ::sha256_init(&s.sha256); },
        [](State& s, Size n, const std::uint8_t* from) { ::sha256_update(&s.sha256, n, from); },
        [](State& s, Size n, std::uint8_t* to) { ::sha256_digest(&s.sha256, n, to); }},
@@ -40,7 +40,7 @@ const Hasher::Kind* Hasher::find(const std::string& algorithm) {
        [](State& s, Size n, const std::uint8_t* from) { ::sha512_update(&s.sha512, n, from); },
        [](State& s, Size n, std::uint8_t* to) { ::sha512_digest(&s.sha512, n, to); }},
   };
-  for (const auto& kind : kinds)
+  for (const auto& kind : kKinds)
     if (algorithm == kind.name) return &kind;
   return nullptr;
 }

@@ -20,7 +20,7 @@ struct Meant {
   std::vector<std::string> names;
 };
 
-Error ambiguous(std::string_view asked, std::vector<std::string> choices) {
+Error ambiguous(std::string_view asked, const std::vector<std::string>& choices) {
   return Error::make(Code::kInvalid, cat(in_quotes(asked), " can mean ", join(choices, ", ")))
       .hint("say more of the name");
 }

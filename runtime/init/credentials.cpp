@@ -84,13 +84,13 @@ Result<> read_back(const CapabilitySets& sets) {
 }  // namespace
 
 unsigned last_capability() {
-  static const unsigned last = [] {
+  static const unsigned kLast = [] {
     unsigned cap = 0;
     // Only EINVAL says that there are no more: at any other error the rest would stay in the sets.
     while (cap < 63 && (::prctl(PR_CAPBSET_READ, cap + 1) >= 0 || errno != EINVAL)) ++cap;
     return cap;
   }();
-  return last;
+  return kLast;
 }
 
 Result<> set_credentials(const Plan& plan) {
