@@ -23,8 +23,9 @@ constexpr std::uint32_t kNoVerdict = 0xdeadbeef;
 std::uint32_t interpret(const std::vector<sock_filter>& program, const seccomp_data& data) {
   std::uint32_t a = 0;
   for (std::size_t pc = 0; pc < program.size(); ++pc) {
-    const auto& [code, jt, jf, k] = program[pc];
-    const auto jump = [&](bool yes) { pc += yes ? jt : jf; };
+    const auto code = program[pc].code;
+    const auto k = program[pc].k;
+    const auto jump = [&pc, &at = program[pc]](bool yes) { pc += yes ? at.jt : at.jf; };
     switch (code) {
       case BPF_LD | BPF_W | BPF_ABS:
         if (k + sizeof a > sizeof data) return kNoVerdict;
